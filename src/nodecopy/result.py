@@ -30,6 +30,7 @@ from nodecopy.core.saving import DAMAGE, load, savable, save
 from nodecopy.features.matrix import FeatureMatrix, ties_to
 from nodecopy.graph import Graph, join_relations
 from nodecopy.problem.problem import Problem
+from nodecopy.problem.stored import StoredNodes
 from nodecopy.read.inspection import Inspection, inspect_dataset
 from nodecopy.stack.held_out import HeldOut
 from nodecopy.stack.stacked import FittedStack
@@ -49,8 +50,9 @@ from nodecopy.trust.novelty import novelty_of
 from nodecopy.trust.sets import PredictionSets, fit_sets
 from nodecopy.trust.suspect_edges import SuspectEdges, suspect_edges
 
-# Names of files: a model in its folder, and predictions in that of a run.
-MODEL_FILE, PREDICTIONS = "model.safetensors", "predictions.csv"
+# Names of files: a model and its graph in their folder, and predictions in that of a run.
+MODEL_FILE, GRAPH_FILE = "model.safetensors", "graph.safetensors"
+PREDICTIONS = "predictions.csv"
 # Columns of the table of predictions.
 ID, NAME, KNOWN, PREDICTED, CONFIDENCE = "id", "name", "known", "predicted", "confidence"
 # Classes that a notebook names.
@@ -317,10 +319,17 @@ class Result:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
-        """Read a result that `save` wrote, given its file, its folder, or the folder of a run."""
-        result = load(model_file(path), cls)
+        """Read a result that `save` wrote, given its file, its folder, or the folder of a run.
+
+        A graph that lies beside it in its folder is read, too.
+        """
+        file = model_file(path)
+        result, graph = load(file, cls), file.with_name(GRAPH_FILE)
         try:
             result._check()
+            if file.name == MODEL_FILE and graph.exists():
+                given = load(graph, StoredNodes).restored(result.given)
+                result = replace(result, given=given)
         except DAMAGE as error:
             reason = str(error).split("\n")[0]
             raise FormatError(
@@ -470,6 +479,7 @@ class Predictions:
         coverage: that the sets were made for.
         novelty: how probable none of the classes is [N]; None where it is not known.
         max_novelty: from which novelty on nothing is predicted; None always predicts.
+        new: whether the model was fitted without the node [N]; None where it was not.
     """
 
     ids: NDArray[Any]
@@ -481,6 +491,7 @@ class Predictions:
     coverage: float = 0.9
     novelty: NDArray[np.float64] | None = None
     max_novelty: float | None = None
+    new: NDArray[np.bool_] | None = None
 
     def columns(self, rows: slice = slice(None), *, text: bool = True) -> Columns:
         """Return the columns of the table, of some rows.
@@ -497,6 +508,8 @@ class Predictions:
         columns: Columns = {ID: self.ids[rows]}
         if self.titles is not None:
             columns[NAME] = self.titles[rows]
+        if self.new is not None:
+            columns["new"] = self.new[rows]
         columns |= {KNOWN: labels[self.known[rows]], PREDICTED: self.classes[predicted]}
         if text or self.max_novelty is not None:
             columns[PREDICTED] = labels[np.where(self._abstains(rows), -1, predicted)]

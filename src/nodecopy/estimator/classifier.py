@@ -17,6 +17,7 @@ from nodecopy.core.errors import FormatError, ModelError, NotFittedError, shown
 from nodecopy.core.executors import check_executor, opened
 from nodecopy.core.machine import torch_defaults
 from nodecopy.core.progress import progress_bar
+from nodecopy.estimator.growth import Grown, grow, read_new
 from nodecopy.estimator.method import (
     MethodName,
     fitted_by,
@@ -373,6 +374,46 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return predict_another(
             self._fitted(), graph, X, numbers, self.executor, text_model=self.text_model
         )
+
+    def predict_new(self, X: Any = None, edges: Any = ()) -> Any:
+        """Return predictions for nodes that came after the fit, as a pandas DataFrame.
+
+        The model is not fitted again. The columns are those of `to_frame`, and ``new``; see
+        `grown` for the arguments.
+        """
+        new = self._grown(X, edges)
+        return new.predictions(self._fitted()).frame()
+
+    def grown(self, X: Any = None, edges: Any = ()) -> Self:
+        """Return a classifier of the graph with new nodes, without fitting again.
+
+        Its `predict`, `novelty`, `explain` and others take the names of new nodes, too. Of a graph
+        of more than 20,000 nodes, it holds the part that the predictions are computed from
+        (`nodecopy.estimator.growth`). It needs the graph, which a folder of `nodecopy fit` holds.
+
+        Args:
+            X: columns of the new nodes, as in `fit`, a row for each: the index of a DataFrame names
+                them, rows of an array are numbered after the nodes of the fit. None where the model
+                was fitted without features; new nodes are then those that only the edges name.
+            edges: between new nodes, or new and old ones: pairs of names [E, 2], or a DataFrame
+                with columns source and target, and perhaps weight and relation. A node without an
+                edge gets what its columns say.
+
+        >>> from nodecopy import planted_partition
+        >>> data = planted_partition(200, 2, seed=0)
+        >>> y = np.where(np.arange(200) < 20, data.labels, -1)
+        >>> clf = NodeCopyClassifier(random_state=0).fit(data.graph, data.features, y)
+        >>> clf.grown(data.features[:1], [(200, 5), (200, 7)]).predict([200]).shape
+        (1,)
+        """
+        classifier = clone(self)
+        classifier.result_ = self._grown(X, edges).result
+        return classifier
+
+    def _grown(self, X: Any, edges: Any) -> Grown:
+        result = self._fitted()
+        new = read_new(result.nodes("new nodes"), X, edges, self.text_model)
+        return grow(result, new)
 
     def explain(self, node: Hashable) -> Explanation:
         """Return why a node has its most probable class and not the next one, in parts that add up.

@@ -107,11 +107,7 @@ def predict_another(
     features = given.features
     if features is None:
         features = _structural(fitted, given.graph, numbers)
-    if features.shape[1] != fitted.num_features:
-        raise ModelError(
-            f"X has {features.shape[1]} features, but NodeCopyClassifier is expecting "
-            f"{fitted.num_features} features as input"
-        )
+    check_columns(features, fitted)
     moved, features = given.graph, fitted.scaling.apply(given.graph, features)
     if numbers is not None:
         new = np.flatnonzero(numbers < 0)
@@ -129,6 +125,15 @@ def predict_another(
             posterior = model.predict(moved, features)
     posterior = posterior if numbers is None else posterior.take(numbers)
     return posterior.take(slice(given.num_classified))
+
+
+def check_columns(features: FeatureMatrix, fitted: Problem) -> None:
+    """Raise ModelError unless features have as many columns as those of the fit."""
+    if features.shape[1] != fitted.num_features:
+        raise ModelError(
+            f"X has {features.shape[1]} features, but NodeCopyClassifier is expecting "
+            f"{fitted.num_features} features as input"
+        )
 
 
 def with_class_prior(method: NodeClassifier, prior: Any, classes: NDArray[Any]) -> NodeClassifier:

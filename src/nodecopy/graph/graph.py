@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.core.errors import GraphError
+from nodecopy.core.saving import savable
 from nodecopy.graph.arrays import (
     MAX_INT32,
     FloatArray,
@@ -37,6 +38,7 @@ from nodecopy.graph.operators import OperatorRows, adjacency_rows
 Duplicates = Literal["merge", "sum"]
 
 
+@savable
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph:
     """An immutable graph: N nodes, sorted neighbour lists, no repeated edge, no self-loop.

@@ -122,7 +122,7 @@ class Problem:
             checked["features"] = checked_features(self.features, n)
         checked["names"] = _names(self.names, n)
         if self.names is None and self.name_arrays:
-            checked["names"] = _restored_names(self.name_arrays)
+            checked["names"] = restored_names(self.name_arrays)
         checked["titles"] = self.titles
         for name in ("names", "titles"):
             if checked[name] is not None and len(checked[name]) != n:
@@ -367,7 +367,7 @@ class Problem:
         types = set() if self.names is None else {type(name) for name in self.names.tolist()}
         arrays: dict[str, NDArray[Any]] = {}
         if self.names is not None and types in ({str}, {int}):
-            arrays = _stored_names(self.names)
+            arrays = stored_names(self.names)
         return replace(
             self,
             graph=_NO_GRAPH,
@@ -396,13 +396,13 @@ def _names(given: Any, num_nodes: int) -> NDArray[Any] | None:
     return frozen(names)
 
 
-def _stored_names(names: NDArray[Any]) -> dict[str, NDArray[Any]]:
+def stored_names(names: NDArray[Any]) -> dict[str, NDArray[Any]]:
     """Return names as arrays without objects: none where an integer has more than 64 bits.
 
     They are ``ids`` if they are integers, else ``id_text``, all strings in UTF-8, and
     ``id_offsets``, where each of them begins, and the end [N + 1].
 
-    >>> _restored_names(_stored_names(np.array(["ann", "Zoë", ""], object))).tolist()
+    >>> restored_names(stored_names(np.array(["ann", "Zoë", ""], object))).tolist()
     ['ann', 'Zoë', '']
     """
     if not isinstance(names[0], str):
@@ -415,8 +415,8 @@ def _stored_names(names: NDArray[Any]) -> dict[str, NDArray[Any]]:
     return {"id_text": np.frombuffer(b"".join(encoded), np.uint8), "id_offsets": offsets}
 
 
-def _restored_names(arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    """Undo `_stored_names`."""
+def restored_names(arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    """Undo `stored_names`."""
     if "ids" in arrays:
         return arrays["ids"]
     text, offsets = arrays["id_text"].tobytes(), arrays["id_offsets"].tolist()

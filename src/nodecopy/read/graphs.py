@@ -113,6 +113,23 @@ def read_graph(
     return Problem("input", graph, names=own)
 
 
+def edge_rows(edges: Any) -> EdgeRows:
+    """Return edges by the names of their ends: pairs [E, 2], or a DataFrame as in `read_graph`."""
+    if is_edge_list(edges):
+        columns = {role: edges[name].to_numpy() for role, name in _edge_columns(edges).items()}
+        ends = np.stack([columns[SOURCE], columns[TARGET]], axis=1).astype(object)
+        return EdgeRows.of(ends, columns.get(WEIGHT), list(map(str, columns.get(RELATION, ()))))
+    given = edges if hasattr(edges, "dtype") else list(edges)
+    pairs = np.asarray(to_matrix(given) if hasattr(edges, "detach") else given, object)
+    pairs = pairs.reshape(0, 2) if pairs.size == 0 else pairs
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise GraphError(
+            "edges must be pairs of names of nodes [E, 2], or a DataFrame with columns source and "
+            f"target; got shape {list(pairs.shape)}"
+        )
+    return EdgeRows.of(pairs, None, None)
+
+
 def graph_of_edge_types(
     edges: Mapping[str, NDArray[np.integer]],
     num_nodes: int,

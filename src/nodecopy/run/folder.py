@@ -26,10 +26,12 @@ from nodecopy.core.files import (
 from nodecopy.core.machine import usable_memory
 from nodecopy.core.saving import savable, save
 from nodecopy.graph.neighbourhood import shared_neighbours
+from nodecopy.problem.stored import StoredNodes
 from nodecopy.read.inspection import columns_read
 from nodecopy.read.labels import CHOSEN, SUGGESTED
 from nodecopy.result import (
     CONFIDENCE,
+    GRAPH_FILE,
     ID,
     KNOWN,
     MODEL_FILE,
@@ -133,6 +135,7 @@ def save_model(run: Run, folder: Path) -> None:
     """Write the model, and how its tables were read, into a new folder."""
     folder.mkdir()
     run.result.save(folder / MODEL_FILE)
+    save(folder / GRAPH_FILE, StoredNodes.of(run.result.given))
     save(folder / TABLES_FILE, FittedTables(run.settings.given_reading))
 
 

@@ -353,6 +353,20 @@ class FittedStack(Fitted):
         graphs = self.graphs(graph, features)
         return self._with_prior(self._apply(graphs, features, nodes, executor or Serial()))
 
+    def on(self, graph: RowGraph, features: FeatureMatrix, nodes: NDArray[np.int64]) -> FittedStack:
+        """Return the fit as one to another graph, which has the nodes that it was fitted to.
+
+        Args:
+            graph: the other graph.
+            features: of its nodes.
+            nodes: the number there of each node of the fit, in ascending order [N].
+        """
+        part = nodes if self.part is None else nodes[self.part]
+        applied = self._apply(self.graphs(graph, features), features, part, Serial())
+        held_out = self.held_out
+        held_out = replace(held_out, nodes=nodes[held_out.nodes], single=nodes[held_out.single])
+        return replace(self.reduced(), part=part, applied=applied, held_out=held_out)
+
     def graphs(self, graph: RowGraph, features: FeatureMatrix) -> tuple[RowGraph, RowGraph]:
         """Return a graph with weights in the unit of the fit, and that with reliable edges."""
         scaled = _scaled(align_relations(graph.built, self.relations), self.weight_unit)

@@ -1,0 +1,120 @@
+"""New nodes: predictions without fitting again, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from nodecopy import NodeCopyClassifier, presets
+from nodecopy.core.errors import GraphError, ModelError
+from nodecopy.graph import Graph, join_relations
+from nodecopy.read.synthetic import planted_partition
+
+N, M = 240, 12
+DATA = planted_partition(N + M, 3, seed=0)
+Y = np.where(np.arange(N) < 45, DATA.labels[:N], -1)
+EDGES = DATA.graph.edges()
+OLD, NEW = EDGES[(EDGES < N).all(1)], EDGES[(EDGES >= N).any(1)]
+
+
+def fitted(method: object = "best", features: bool = True) -> NodeCopyClassifier:
+    X = DATA.features[:N] if features else None
+    return NodeCopyClassifier(method, random_state=0).fit(Graph.from_edges(N, OLD), X, Y)
+
+
+@pytest.mark.parametrize("method", ["best", "fast", "label-propagation"])
+def test_predictions_are_those_of_the_whole_grown_graph(method):
+    clf = fitted(method)
+    whole = clf.predict_on(DATA.graph, DATA.features).probabilities
+    grown = clf.grown(DATA.features[N:], NEW)
+    assert np.allclose(grown.predict_proba(), whole, atol=1e-6)
+    table = clf.predict_new(DATA.features[N:], NEW)
+    assert table.index.tolist() == list(range(N, N + M))
+    columns = [f"p_{name}" for name in clf.classes_]
+    assert np.allclose(table[columns], whole[N:], atol=1e-6)
+    assert table["new"].all()
+    assert table["novelty"].between(0, 1).all()
+    assert all(row.predicted in row.set_90 for row in table.itertuples())
+
+
+@pytest.mark.filterwarnings("ignore:no features")
+def test_without_features_new_nodes_are_those_that_edges_name():
+    clf = fitted("fast", features=False)
+    linked = np.unique(NEW[NEW >= N])
+    table = clf.predict_new(edges=NEW)
+    assert sorted(table.index) == linked.tolist()
+    whole = clf.predict_on(DATA.graph).probabilities
+    columns = [f"p_{name}" for name in clf.classes_]
+    assert np.allclose(table.loc[linked, columns], whole[linked], atol=1e-6)
+
+
+def test_a_new_node_is_explained_and_one_without_edges_is_predicted():
+    clf = fitted()
+    grown = clf.grown(DATA.features[N:], NEW)
+    why = grown.explain(N)
+    assert sum(row.points for row in why.evidence) == pytest.approx(why.lead, abs=1e-9)
+    alone = clf.predict_new(DATA.features[N:], [])
+    assert len(alone) == M
+    assert not np.allclose(alone["p_0"], alone["p_0"].iloc[0])
+
+
+def test_a_large_graph_is_read_around_the_new_nodes_only():
+    """The model is fitted to 150 of 252 nodes, and applied to these and to what is near."""
+    clf = fitted(replace(presets.fast(), most_nodes=150))
+    assert len(clf.result_.model.part) < N
+    whole = clf.predict_on(DATA.graph, DATA.features).probabilities[N:]
+    near = clf.predict_new(DATA.features[N:], NEW)
+    columns = [f"p_{name}" for name in clf.classes_]
+    assert np.abs(near[columns].to_numpy() - whole).max() < 0.02
+
+
+def test_names_relations_types_and_columns_are_matched():
+    rng = np.random.default_rng(0)
+    people, shops = [f"p{i}" for i in range(60)], [f"s{i}" for i in range(8)]
+    truth = rng.integers(2, size=60)
+    buys = np.stack([np.arange(60), 60 + 4 * truth + rng.integers(4, size=60)], axis=1)
+    knows = rng.integers(60, size=(120, 2))
+    graph = join_relations(
+        {"buys": Graph.from_edges(68, buys), "knows": Graph.from_edges(68, knows)}
+    )
+    clf = NodeCopyClassifier("fast", random_state=0)
+    X = pd.DataFrame({"age": rng.normal(size=68)}, index=people + shops)
+    y = pd.Series(np.where(truth, "a", "b")[:20], index=people[:20])
+    clf.fit(graph, X, y)
+    new = pd.DataFrame({"age": [0.5, 1.0]}, index=["new", "newer"])
+    edges = pd.DataFrame(
+        {"source": ["new", "new", "newer"], "target": ["s0", "p3", "new"]}
+        | {"relation": ["buys", "knows", "knows"]}
+    )
+    table = clf.predict_new(new, edges)
+    assert table.index.tolist() == ["new", "newer"]
+    with pytest.raises(GraphError, match="pays"):
+        clf.predict_new(new, edges.assign(relation="pays"))
+
+
+def test_what_does_not_fit_is_refused_in_a_line(tmp_path):
+    clf = fitted("fast")
+    x = DATA.features[N:]
+    with pytest.raises(ModelError, match="999"):
+        clf.predict_new(x, [(N, 999)])
+    with pytest.raises(GraphError, match="shape"):
+        clf.predict_new(x, [(1, 2, 3)])
+    with pytest.raises(ModelError, match="X is missing"):
+        clf.predict_new(None, NEW)
+    with pytest.raises(ModelError, match="features"):
+        clf.predict_new(sp.csr_array((2, 3)), [])
+    named = NodeCopyClassifier("fast", random_state=0).fit(
+        Graph.from_edges(N, OLD),
+        pd.DataFrame({"x": np.arange(N) % 7}, index=[f"n{i}" for i in range(N)]),
+        Y,
+    )
+    with pytest.raises(ModelError, match="'n3' is a node of the fit"):
+        named.predict_new(pd.DataFrame({"x": [1]}, index=["n3"]), [])
+    clf.save(tmp_path / "model.safetensors")
+    loaded = NodeCopyClassifier.load(tmp_path / "model.safetensors")
+    with pytest.raises(ModelError, match="graph"):
+        loaded.predict_new(x, NEW)
