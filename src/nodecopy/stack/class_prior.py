@@ -106,12 +106,12 @@ def estimated_factors(
     step = max(-(-probabilities.size // _MOST_ENTRIES), 1)
     log_p = np.log(np.maximum(probabilities[::step], _LEAST_SHARE))
     truth = truth[::step]
-    counts = np.bincount(truth, minlength=k).astype(np.float64)
     u = np.ones(len(truth))
     if others is not None:
-        u = (np.maximum(others.mean(0), _LEAST_SHARE) / np.maximum(counts, 1))[truth]
+        shares = np.maximum(others.mean(0), _LEAST_SHARE)
+        u = shares[truth] / np.bincount(truth)[truth]
         u /= u.mean()
-        counts = np.bincount(truth, u, minlength=k)
+    counts = np.bincount(truth, u, minlength=k)
 
     def loss(log_factors: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         scores = log_p + log_factors
