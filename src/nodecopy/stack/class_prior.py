@@ -11,8 +11,8 @@ to beat at label shift adaptation"):
     log m = argmax  Σ_i u_i log q_i(y_i) - Σ_k (log m_k)² / 2σ²
 
 Random labels have the weight u = 1. Labels that are even by design, as many of each class, say
-nothing about shares; their weight is that of their class among the predictions, u_i ∝ Σ_j p_jk / n_k
-with k = y_i.
+nothing about shares; their weight is that of their class among the predictions,
+u_i ∝ Σ_j p_jk / n_k with k = y_i.
 
 Where the shares π of the classes are known, predictions of all nodes add up to them instead:
 
