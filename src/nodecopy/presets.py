@@ -110,7 +110,7 @@ def best(n_zeta: int = 10) -> StackedClassifier:
             component(features_alone(), name="features"),
             component(graph, name="graph"),
             component(two_hops, name="two hops", reliable=True, per_relation=two_hops),
-            component(LabelPropagation(steps=10), name="label propagation"),
+            component(LabelPropagation(), name="label propagation"),
             component(CopiedPlaces(), name="places", start="pool"),
             component(AnnotatedBlocks(), name="blocks", start="pool", reliable=True),
             Component(DiffusedStudent(), 2 * COUNT, name="student", start="blocks", reliable=True),

@@ -12,6 +12,7 @@ from nodecopy.classifiers.adapters import GivenProbabilities
 from nodecopy.graph import Graph
 from nodecopy.posterior import BayesianGCN, Posterior, average
 from nodecopy.problem.task import Task
+from nodecopy.stack.class_prior import estimated_factors, is_even
 from nodecopy.stack.component import Component
 from nodecopy.stack.pool import Pool
 from nodecopy.stack.stacked import StackedClassifier
@@ -149,10 +150,18 @@ def test_held_out_labels_decide_on_the_factors_of_classes(task: Task) -> None:
     truth = true_labels(task)
     common = np.full((90, 3), [0.2, 0.2, 0.6])
     stack = StackedClassifier((Component(GivenProbabilities(common)),), folds=3)
-    fitted = fit_one(stack, task, seed=1)
-    (row,) = np.unique(fitted.probabilities.round(9), axis=0)
-    shares = np.bincount(truth[task.train], minlength=3) / len(task.train)
-    assert np.abs(row - shares).sum() < np.abs(common[0] - shares).sum()
+
+    def factors(*counts: int) -> np.ndarray:
+        some = [np.flatnonzero(truth == k)[:count] for k, count in enumerate(counts)]
+        labels = Task.of(task.graph, task.features, truth, np.concatenate(some))
+        fitted = fit_one(stack, labels, seed=1)
+        assert fitted.factors is not None
+        return fitted.factors
+
+    drawn_at_random = factors(14, 7, 3)
+    assert drawn_at_random[0] > 1.1
+    assert drawn_at_random[2] < 0.9
+    np.testing.assert_allclose(factors(8, 8, 8), 1.0, atol=0.1)  # say nothing about shares
     assert fit_one(replace(stack, folds=0), task, seed=1).factors is None
 
 
@@ -164,3 +173,17 @@ def test_factors_of_a_fold_do_not_see_its_labels(task: Task) -> None:
     one, other = (some.with_estimated_factors().held_out for some in (fitted, spoilt))
     np.testing.assert_array_equal(one.probabilities[inside], other.probabilities[inside])
     assert not np.allclose(one.probabilities[~inside], other.probabilities[~inside])
+
+
+def test_even_labels_count_as_their_class_does_among_the_predictions() -> None:
+    truth = np.repeat([0, 1], 10)
+    held = np.repeat([[0.7, 0.3], [0.7, 0.3]], 10, axis=0)
+    others = np.full((50, 2), [0.9, 0.1])
+    assert is_even(truth)
+    assert not is_even(np.repeat([0, 1], [14, 6]))
+    assert not is_even(np.zeros(5, np.int64))
+    alike = estimated_factors(held, truth)
+    assert alike[0] < 1 < alike[1]
+    rare = estimated_factors(held, truth, others)
+    assert rare[1] < 1 < rare[0]
+    np.testing.assert_allclose(estimated_factors(held, truth, np.full((9, 2), 0.5)), alike)

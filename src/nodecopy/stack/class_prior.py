@@ -8,7 +8,11 @@ Held-out labels decide, with a prior that keeps the factors near one while label
 (Alexandari, Kundaje and Shrikumar 2020, "Maximum likelihood with bias-corrected calibration is hard
 to beat at label shift adaptation"):
 
-    log m = argmax  Σ_i log q_i(y_i) - Σ_k (log m_k)² / 2σ²
+    log m = argmax  Σ_i u_i log q_i(y_i) - Σ_k (log m_k)² / 2σ²
+
+Random labels have the weight u = 1. Labels that are even by design, as many of each class, say
+nothing about shares; their weight is that of their class among the predictions,
+u_i ∝ Σ_j p_jk / n_k with k = y_i.
 
 Where the shares π of the classes are known, predictions of all nodes add up to them instead:
 
@@ -33,6 +37,8 @@ ClassPrior = Literal["estimate", "labels", "uniform"] | Mapping[Any, float]
 _ITERATIONS, _CONVERGED = 1000, 1e-6
 # σ of the logarithm of a factor.
 _SPREAD = 0.3
+# Labels are even by design where χ² of their counts is below this share of its expectation.
+_EVEN = 0.25
 # Labels times classes beyond which evenly spaced labels stand for all.
 _MOST_ENTRIES = 2**20
 # Shares below this are taken for it: no class is impossible.
@@ -64,14 +70,32 @@ def prior_shares(prior: object, counts: NDArray[np.int64]) -> NDArray[np.float64
     return shares
 
 
+def is_even(truth: NDArray[np.int64]) -> bool:
+    """Return whether classes have as many labels each as a random draw hardly gives them.
+
+    >>> is_even(np.repeat([0, 1, 2], [10, 10, 9])), is_even(np.repeat([0, 1, 2], [13, 10, 7]))
+    (True, False)
+    """
+    counts = np.bincount(truth)
+    counts = counts[counts > 0]
+    if len(counts) < 2:
+        return False
+    chi_square = np.sum((counts - counts.mean()) ** 2) / counts.mean()
+    return bool(chi_square < _EVEN * (len(counts) - 1))
+
+
 def estimated_factors(
-    probabilities: NDArray[np.floating], truth: NDArray[np.int64]
+    probabilities: NDArray[np.floating],
+    truth: NDArray[np.int64],
+    others: NDArray[np.floating] | None = None,
 ) -> NDArray[np.float64]:
     """Return the factors m of the classes [K] with which held-out labels [n] are likeliest.
 
     Args:
         probabilities: what was predicted for them [n, K].
         truth: the labels [n]. A class that none of them has keeps the factor one.
+        others: what was predicted for nodes without a label [m, K], if labels are even by design;
+            None if they were drawn at random.
 
     >>> even = np.full((8, 2), 0.5)
     >>> estimated_factors(even, np.array([0, 0, 0, 0, 0, 0, 0, 1])).round(2).tolist()
@@ -82,15 +106,21 @@ def estimated_factors(
     k = probabilities.shape[1]
     step = max(-(-probabilities.size // _MOST_ENTRIES), 1)
     log_p = np.log(np.maximum(probabilities[::step], _LEAST_SHARE))
-    counts = np.bincount(truth[::step], minlength=k)
+    truth = truth[::step]
+    u = np.ones(len(truth))
+    if others is not None:
+        shares = np.maximum(others.mean(0), _LEAST_SHARE)
+        u = shares[truth] / np.bincount(truth)[truth]
+        u /= u.mean()
+    counts = np.bincount(truth, u, minlength=k)
 
     def loss(log_factors: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         scores = log_p + log_factors
         highest = scores.max(1, keepdims=True)
         q = np.exp(scores - highest)
         totals = q.sum(1, keepdims=True)
-        likelihood = counts @ log_factors - np.sum(highest + np.log(totals))
-        gradient = np.sum(q / totals, 0) - counts + log_factors / _SPREAD**2
+        likelihood = counts @ log_factors - u @ (highest + np.log(totals))[:, 0]
+        gradient = u @ (q / totals) - counts + log_factors / _SPREAD**2
         return -likelihood + log_factors @ log_factors / 2 / _SPREAD**2, gradient
 
     limits = [(None, None) if count else (0.0, 0.0) for count in counts]

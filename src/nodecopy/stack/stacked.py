@@ -34,7 +34,13 @@ from nodecopy.graph import Graph, RowGraph, align_relations, reach
 from nodecopy.graph_models import EdgeReliability, FittedReliability
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.problem.task import Task
-from nodecopy.stack.class_prior import class_factors, estimated_factors, prior_shares, weighted
+from nodecopy.stack.class_prior import (
+    class_factors,
+    estimated_factors,
+    is_even,
+    prior_shares,
+    weighted,
+)
 from nodecopy.stack.component import (
     Component,
     ComponentFits,
@@ -182,9 +188,10 @@ class StackedClassifier:
             fitted = fitted.extended(nodes, graphs, task.features, executor, applying)
         elif task.graph.num_nodes * task.num_classes > _MOST_PROBABILITIES:
             fitted = fitted.without_negligible()
+        count = next(iter(task.node_types), task.graph.num_nodes)
         if shares is None:
-            return fitted.with_estimated_factors()
-        return fitted.with_shares(shares, next(iter(task.node_types), task.graph.num_nodes))
+            return fitted.with_estimated_factors(count)
+        return fitted.with_shares(shares, count)
 
 
 @savable
@@ -265,20 +272,26 @@ class FittedStack(Fitted):
     def _pooled(self) -> Posterior:
         return self.applied or self.pool.posterior(one.posterior for one in self.components)
 
-    def with_estimated_factors(self) -> FittedStack:
+    def with_estimated_factors(self, count: int | None = None) -> FittedStack:
         """Return the fit with factors of the classes that its held-out labels decide on.
 
-        Those of the labels of a fold are fitted without them.
+        Those of the labels of a fold are fitted without them; ``count`` is that of `with_shares`.
         """
         p, truth, folds = self.held_out.probabilities, self.held_out.truth, self.held_out.folds
         if not len(truth):
             return self
+
+        def factors(known: NDArray[np.bool_]) -> NDArray[np.float64]:
+            even = is_even(truth[known])
+            others = self.held_out.unlabelled(self.probabilities[:count]) if even else None
+            return estimated_factors(p[known], truth[known], others)
+
         predicted = np.empty_like(p)
         for fold in range(self.held_out.num_folds):
             inside = folds == fold
-            predicted[inside] = weighted(p[inside], estimated_factors(p[~inside], truth[~inside]))
+            predicted[inside] = weighted(p[inside], factors(~inside))
         held_out = replace(self.held_out, probabilities=predicted)
-        return replace(self, held_out=held_out, factors=estimated_factors(p, truth))
+        return replace(self, held_out=held_out, factors=factors(folds >= 0))
 
     def with_shares(self, shares: NDArray[np.float64], count: int | None = None) -> FittedStack:
         """Return the fit with factors of the classes, so that predictions add up to shares [K].
