@@ -33,7 +33,7 @@ from nodecopy.nn.products import Features, Identity, SparseOperator, kept_featur
 
 # Walks from few nodes at a time keep their columns in the processor's cache: number of entries of
 # these columns, and a multiple of its vector width.
-_ENTRIES, _WIDTH = 2**18, 16
+_ENTRIES, _WIDTH = 2**18, 32
 
 
 @savable

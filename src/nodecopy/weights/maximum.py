@@ -180,8 +180,10 @@ def softmax_weights(
         """[G, P, m K] -> [G m, P K]."""
         return columns.unflatten(2, (members, -1)).transpose(1, 2).flatten(2).flatten(0, 1)
 
-    first = design.transposed_times((onehot - v / num_classes).flatten(2).float())
-    if not bool(torch.isfinite(first).all()):
+    first = design.rows
+    if first is None:
+        first = design.transposed_times((onehot - v / num_classes).flatten(2).float())
+    if not bool(torch.isfinite(first.sum())):
         raise TrainingError("the diffused features are not finite; check the scale of the features")
     f = _coordinates(design, first, prior_precision, num_classes, targets.shape[2], dtype)
 
@@ -242,7 +244,7 @@ def _coordinates(
         return 1.0 / (precision + squares.clamp(min=0.0) / num_classes).unsqueeze(-1)
 
     if design.rows is not None and n <= FEW_COORDINATES:
-        rows, squares = principal_rows(design.rows.double())
+        rows, squares = principal_rows(design.rows)
         rows, factors = rows.to(dtype), inverse(squares).to(dtype)
         return _Coordinates(rows.matmul, rows.mT.matmul, factors.mul, reduced=True)
     squares, directions = _spectrum(design, like)
@@ -261,9 +263,11 @@ def principal_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
     r = min(n, D) is the smallest number of coordinates in which the problem can be solved.
     """
     if rows.shape[2] <= rows.shape[1]:
+        rows = rows.double()
         squares, directions = torch.linalg.eigh(rows.mT @ rows)
         return rows @ directions, squares.clamp(min=0.0)
-    squares, directions = torch.linalg.eigh(rows @ rows.mT)
+    products = [f @ f.mT for f in map(Tensor.double, rows)]  # in memory one by one
+    squares, directions = torch.linalg.eigh(torch.stack(products))
     squares = squares.clamp(min=0.0)
     return directions * squares.sqrt().unsqueeze(1), squares
 
