@@ -31,9 +31,9 @@ from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms, first_edges
 from nodecopy.nn.network import FEW_COORDINATES, Computing, Network, Reading, Weights, chunks_within
 from nodecopy.nn.products import Features, Identity, SparseOperator, kept_features
 
-# Walks from few nodes at a time keep their columns in the processor's cache: number of entries of
-# these columns, and a multiple of its vector width.
-_ENTRIES, _WIDTH = 2**18, 32
+# Few columns at a time stay in the processor's cache while they are propagated: the number of their
+# entries, and a multiple of its vector width; of more nodes than the last number they do not.
+_ENTRIES, _WIDTH, _CACHED_NODES = 2**18, 32, 2**19
 
 
 @savable
@@ -227,6 +227,7 @@ class Propagator:
         rows = whole_adjacency(graph)
         self._coefficients = coefficients.tolist()
         self._operator = SparseOperator(*rows, graph.num_nodes, device)
+        self._width = _WIDTH * max(_ENTRIES // (_WIDTH * max(graph.num_nodes, 1)), 1)
         self._x, self._device = x, device
 
     def times(self, w: Tensor) -> Tensor:
@@ -244,7 +245,7 @@ class Propagator:
         """
         if len(nodes) > self._x.num_columns:
             return self._spread_features(nodes)
-        width = _WIDTH * max(_ENTRIES // (_WIDTH * self._operator.shape[0]), 1)
+        width = self._width
         blocks = [nodes[i : i + width] for i in range(0, max(len(nodes), 1), width)]
         columns = map(self._columns, blocks)
         if self._x.dense:  # products of other widths would be rounded otherwise
@@ -253,10 +254,9 @@ class Propagator:
 
     def _spread_features(self, nodes: NDArray[np.int64]) -> Tensor:
         """Return rows of Π X [n, D], a few columns of X at a time."""
-        width = _WIDTH * max(_ENTRIES // (_WIDTH * self._operator.shape[0]), 1)
         identity = torch.eye(self._x.num_columns, dtype=torch.float32, device=self._device)
         chosen = torch.tensor(nodes)
-        parts = [self.times(columns)[chosen] for columns in identity.split(width, 1)]
+        parts = [self.times(columns)[chosen] for columns in identity.split(self._width, 1)]
         return torch.cat(parts, 1)
 
     def _columns(self, nodes: NDArray[np.int64]) -> Tensor:
@@ -271,7 +271,10 @@ class Propagator:
         return self.spread(every)
 
     def spread(self, h: Tensor) -> Tensor:
-        """Return Π h = Σ_t c_t Âᵗ h [N, F]; Π is symmetric."""
+        """Return Π h = Σ_t c_t Âᵗ h [N, F], few columns at a time; Π is symmetric."""
+        if h.shape[1] > self._width and len(h) <= _CACHED_NODES:
+            parts = [self.spread(part.contiguous()) for part in h.split(self._width, 1)]
+            return torch.cat(parts, 1)
         total = self._coefficients[0] * h
         for coefficient in self._coefficients[1:]:
             h = self._operator.matmul(h)
