@@ -28,7 +28,7 @@ from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
 from nodecopy.graph.operators import whole_adjacency
 from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms, first_edges
-from nodecopy.nn.network import FEW_COORDINATES, Computing, Network, Reading, Weights, chunks_within
+from nodecopy.nn.network import Computing, Network, Reading, Weights, chunks_within, few_coordinates
 from nodecopy.nn.products import Features, Identity, SparseOperator, kept_features
 
 # Few columns at a time stay in the processor's cache while they are propagated: the number of their
@@ -97,12 +97,14 @@ class Diffusion(Settings, Network):
         x: Features | Identity = Identity(features.shape[0])
         if self.features:
             x = kept_features(features, device)
-        sizes = (features.shape[0], x.num_columns, weights["w"].shape[1])
+        classes = weights["w"].shape[1]
+        sizes = (features.shape[0], x.num_columns, classes)
         sized = ((reading, _bytes(reading, *sizes)) for reading in readings)
         for members, chunk in chunks_within(sized, computing.memory):
             sets = zip(*(reading.nodes for reading in chunk), strict=True)
             graphs = [reading.graph for reading in chunk]
-            yield members, tuple(self._diffused(graphs, nodes, x, device) for nodes in sets)
+            most = few_coordinates(classes)
+            yield members, tuple(self._diffused(graphs, nodes, x, device, most) for nodes in sets)
 
     def _diffused(
         self,
@@ -110,6 +112,7 @@ class Diffusion(Settings, Network):
         nodes: Sequence[NDArray[np.int64] | None],
         x: Features | Identity,
         device: torch.device,
+        most: int,
     ) -> Diffused:
         """Lay out the members of a chunk; None means all nodes, for which Π X is never formed."""
         coefficients = self.coefficients
@@ -120,7 +123,7 @@ class Diffusion(Settings, Network):
         outputs = [chosen for chosen in nodes if chosen is not None]
         if len(outputs) < len(nodes):
             return Diffused(None, list(operators))
-        if _coordinates(outputs, x.num_columns) > FEW_COORDINATES:
+        if _coordinates(outputs, x.num_columns) > most:
             return Diffused(None, list(operators), outputs)
         if one and len(graphs) > 1:  # rows that members share are computed once
             union = np.unique(np.concatenate(outputs))
@@ -299,7 +302,7 @@ def _bytes(reading: Reading, n: int, d: int, k: int) -> int:
     for nodes in reading.nodes:
         if nodes is None:
             size += scores
-        elif (coordinates := _coordinates([nodes], d)) <= FEW_COORDINATES:
+        elif (coordinates := _coordinates([nodes], d)) <= few_coordinates(k):
             # Rows of Π and of Π X until a fit to them is solved, in double precision.
             size += len(nodes) * (8 * n + 16 * d) + 32 * coordinates**2
         else:  # gradients, steps and a sketch of the search of W, where rows are not formed
