@@ -67,7 +67,7 @@ def test_products_with_many_rows_are_those_of_the_rows(
 ) -> None:
     readings = [Reading(graph, 1, (np.arange(60),)), Reading(TASK.graph, 1, (np.arange(9, 50),))]
     (formed,) = laid_out(Diffusion(), *readings)
-    monkeypatch.setattr("nodecopy.nn.diffusion.FEW_COORDINATES", 10)
+    monkeypatch.setattr("nodecopy.nn.diffusion.few_coordinates", lambda _: 10)
     (products,) = laid_out(Diffusion(), *readings)
     assert products.rows is None
     w, r = torch.randn(2, TASK.features.shape[1], 3), torch.randn(2, 60, 3)

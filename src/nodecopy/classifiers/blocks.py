@@ -342,8 +342,7 @@ def _times(matrix: SparseOperator, rows: Tensor) -> Tensor:
 
 def _uninformative(q: Tensor) -> Tensor:
     """Return which nodes have classes that are all equally probable [M, N]."""
-    least, most = q.aminmax(dim=2)
-    return most - least < _UNINFORMATIVE
+    return q.amax(2) - q.amin(2) < _UNINFORMATIVE  # half the time of aminmax
 
 
 def _clamp(q: Tensor, tasks: Sequence[Task]) -> None:

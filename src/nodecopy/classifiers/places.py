@@ -41,8 +41,9 @@ from nodecopy.problem.task import Task
 # Of at most twice _CANDIDATES nodes, all are compared; of more, those of the most similar cells, so
 # that a node has between _FEWEST and _CANDIDATES candidates, and all nodes about _COMPARISONS.
 _CANDIDATES, _FEWEST, _COMPARISONS = 2**11, 2**8, 2**26
-# Nodes that are compared at a time.
-_BLOCK = 2**10
+# Nodes that are compared at a time; no power of two, since a column of their products would then
+# fall on few lines of the processor's cache.
+_BLOCK = 1000
 # Entries of sparse rows that are made dense for a product.
 _MOST_DENSE = 2**22
 

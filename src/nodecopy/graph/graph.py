@@ -326,11 +326,19 @@ class Graph:
 
         An edge that both ends received has the larger weight; which relation it is of is not kept.
         """
-        indptr, indices, weights = self.take_rows(source)
-        receiver = np.repeat(np.arange(self.num_nodes, dtype=np.int32), np.diff(indptr))
-        other = receiver != indices
-        values = None if weights is None else weights[other]
-        return Graph._merged(self.num_nodes, receiver[other], indices[other], values)
+        n, (indptr, indices, weights) = self.num_nodes, self.take_rows(source)
+        if weights is None:
+            receiver = np.repeat(np.arange(n, dtype=np.int32), np.diff(indptr))
+            other = receiver != indices
+            return Graph._merged(n, receiver[other], indices[other], None)
+        given = sp.csr_array((weights, indices, indptr), shape=(n, n))
+        # Rows of the transpose are sorted, too, so that a stable sort only merges the two.
+        both = given, given.T.tocsr()
+        rows = [np.repeat(np.arange(n), np.diff(one.indptr)) for one in both]
+        keys = np.concatenate([at << 32 | one.indices for at, one in zip(rows, both, strict=True)])
+        other = keys >> 32 != keys & 0xFFFFFFFF
+        keys, values = distinct(keys[other], np.concatenate([one.data for one in both])[other])
+        return Graph.trusted(*unpacked(keys, n), values)
 
     def transpose(self) -> Graph:
         """Reverse every edge; an undirected graph is its own transpose."""

@@ -28,12 +28,12 @@ from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
 from nodecopy.graph.operators import whole_adjacency
 from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms, first_edges
-from nodecopy.nn.network import FEW_COORDINATES, Computing, Network, Reading, Weights, chunks_within
+from nodecopy.nn.network import Computing, Network, Reading, Weights, chunks_within, few_coordinates
 from nodecopy.nn.products import Features, Identity, SparseOperator, kept_features
 
-# Walks from few nodes at a time keep their columns in the processor's cache: number of entries of
-# these columns, and a multiple of its vector width.
-_ENTRIES, _WIDTH = 2**18, 16
+# Few columns at a time stay in the processor's cache while they are propagated: the number of their
+# entries, and a multiple of its vector width; of more nodes than the last number they do not.
+_ENTRIES, _WIDTH, _CACHED_NODES = 2**18, 32, 2**19
 
 
 @savable
@@ -97,12 +97,14 @@ class Diffusion(Settings, Network):
         x: Features | Identity = Identity(features.shape[0])
         if self.features:
             x = kept_features(features, device)
-        sizes = (features.shape[0], x.num_columns, weights["w"].shape[1])
+        classes = weights["w"].shape[1]
+        sizes = (features.shape[0], x.num_columns, classes)
         sized = ((reading, _bytes(reading, *sizes)) for reading in readings)
         for members, chunk in chunks_within(sized, computing.memory):
             sets = zip(*(reading.nodes for reading in chunk), strict=True)
             graphs = [reading.graph for reading in chunk]
-            yield members, tuple(self._diffused(graphs, nodes, x, device) for nodes in sets)
+            most = few_coordinates(classes)
+            yield members, tuple(self._diffused(graphs, nodes, x, device, most) for nodes in sets)
 
     def _diffused(
         self,
@@ -110,6 +112,7 @@ class Diffusion(Settings, Network):
         nodes: Sequence[NDArray[np.int64] | None],
         x: Features | Identity,
         device: torch.device,
+        most: int,
     ) -> Diffused:
         """Lay out the members of a chunk; None means all nodes, for which Π X is never formed."""
         coefficients = self.coefficients
@@ -120,7 +123,7 @@ class Diffusion(Settings, Network):
         outputs = [chosen for chosen in nodes if chosen is not None]
         if len(outputs) < len(nodes):
             return Diffused(None, list(operators))
-        if _coordinates(outputs, x.num_columns) > FEW_COORDINATES:
+        if _coordinates(outputs, x.num_columns) > most:
             return Diffused(None, list(operators), outputs)
         if one and len(graphs) > 1:  # rows that members share are computed once
             union = np.unique(np.concatenate(outputs))
@@ -227,6 +230,7 @@ class Propagator:
         rows = whole_adjacency(graph)
         self._coefficients = coefficients.tolist()
         self._operator = SparseOperator(*rows, graph.num_nodes, device)
+        self._width = _WIDTH * max(_ENTRIES // (_WIDTH * max(graph.num_nodes, 1)), 1)
         self._x, self._device = x, device
 
     def times(self, w: Tensor) -> Tensor:
@@ -244,7 +248,7 @@ class Propagator:
         """
         if len(nodes) > self._x.num_columns:
             return self._spread_features(nodes)
-        width = _WIDTH * max(_ENTRIES // (_WIDTH * self._operator.shape[0]), 1)
+        width = self._width
         blocks = [nodes[i : i + width] for i in range(0, max(len(nodes), 1), width)]
         columns = map(self._columns, blocks)
         if self._x.dense:  # products of other widths would be rounded otherwise
@@ -253,10 +257,9 @@ class Propagator:
 
     def _spread_features(self, nodes: NDArray[np.int64]) -> Tensor:
         """Return rows of Π X [n, D], a few columns of X at a time."""
-        width = _WIDTH * max(_ENTRIES // (_WIDTH * self._operator.shape[0]), 1)
         identity = torch.eye(self._x.num_columns, dtype=torch.float32, device=self._device)
         chosen = torch.tensor(nodes)
-        parts = [self.times(columns)[chosen] for columns in identity.split(width, 1)]
+        parts = [self.times(columns)[chosen] for columns in identity.split(self._width, 1)]
         return torch.cat(parts, 1)
 
     def _columns(self, nodes: NDArray[np.int64]) -> Tensor:
@@ -271,7 +274,10 @@ class Propagator:
         return self.spread(every)
 
     def spread(self, h: Tensor) -> Tensor:
-        """Return Π h = Σ_t c_t Âᵗ h [N, F]; Π is symmetric."""
+        """Return Π h = Σ_t c_t Âᵗ h [N, F], few columns at a time; Π is symmetric."""
+        if h.shape[1] > self._width and len(h) <= _CACHED_NODES:
+            parts = [self.spread(part.contiguous()) for part in h.split(self._width, 1)]
+            return torch.cat(parts, 1)
         total = self._coefficients[0] * h
         for coefficient in self._coefficients[1:]:
             h = self._operator.matmul(h)
@@ -296,7 +302,7 @@ def _bytes(reading: Reading, n: int, d: int, k: int) -> int:
     for nodes in reading.nodes:
         if nodes is None:
             size += scores
-        elif (coordinates := _coordinates([nodes], d)) <= FEW_COORDINATES:
+        elif (coordinates := _coordinates([nodes], d)) <= few_coordinates(k):
             # Rows of Π and of Π X until a fit to them is solved, in double precision.
             size += len(nodes) * (8 * n + 16 * d) + 32 * coordinates**2
         else:  # gradients, steps and a sketch of the search of W, where rows are not formed

@@ -22,9 +22,8 @@ from nodecopy.core.saving import savable
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
 
-# Rows of a linear network are formed where they have at most so many principal coordinates, the
-# smaller number of nodes and columns; beyond, products with them cost less than forming them.
-FEW_COORDINATES = 512
+# See `few_coordinates`.
+_FEW_COORDINATES, _PER_CLASS, _MOST_COORDINATES = 512, 24, 1024
 
 Weights = dict[str, Tensor]
 Item = TypeVar("Item")
@@ -115,6 +114,18 @@ class Network(Protocol):
         They are the same, unless some belong to nodes.
         """
         return weights
+
+
+def few_coordinates(num_classes: int) -> int:
+    """Return how many principal coordinates the rows of a linear network that are formed may have.
+
+    Their number is the smaller one of nodes and columns. Beyond, products with the rows cost less
+    than forming them: there are as many columns to propagate as classes in each step of a search.
+
+    >>> [few_coordinates(classes) for classes in (7, 30, 1000)]
+    [512, 720, 1024]
+    """
+    return min(max(_FEW_COORDINATES, _PER_CLASS * num_classes), _MOST_COORDINATES)
 
 
 def chunks_within(

@@ -84,8 +84,14 @@ class SparseOperator:
 
     def matmul(self, dense: Tensor, values: Tensor | None = None) -> Tensor:
         """Return the product with ``dense`` [C, F] -> [R, F]; ``values`` replace the entries."""
+        if values is None and not dense.requires_grad:
+            return _product(self._matrix, dense)
         entries = self.values if values is None else values
         return _SparseProduct.apply(dense, entries, self)  # type: ignore[no-untyped-call]
+
+    @cached_property
+    def _matrix(self) -> Tensor:
+        return _sparse(self.indptr, self.columns, self.values, self.shape)
 
 
 class Features:
@@ -206,23 +212,24 @@ class _SparseProduct(torch.autograd.Function):
     def forward(ctx: Any, dense: Tensor, values: Tensor, operator: SparseOperator) -> Tensor:
         ctx.operator = operator
         ctx.save_for_backward(values)
-        return _product(operator.indptr, operator.columns, values, operator.shape, dense)
+        return _product(_sparse(operator.indptr, operator.columns, values, operator.shape), dense)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         (values,) = ctx.saved_tensors
         indptr, columns, entry = ctx.operator.transposed
         values = values.index_select(0, entry)
-        shape = ctx.operator.shape[::-1]
-        return _product(indptr, columns, values, shape, gradients[0].contiguous()), None, None
+        flipped = _sparse(indptr, columns, values, ctx.operator.shape[::-1])
+        return _product(flipped, gradients[0].contiguous()), None, None
 
 
-def _product(
-    indptr: Tensor, columns: Tensor, values: Tensor, shape: tuple[int, int], dense: Tensor
-) -> Tensor:
-    matrix = torch.sparse_csr_tensor(indptr, columns, values, size=shape, check_invariants=False)
+def _sparse(indptr: Tensor, columns: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
+    return torch.sparse_csr_tensor(indptr, columns, values, size=shape, check_invariants=False)
+
+
+def _product(matrix: Tensor, dense: Tensor) -> Tensor:
     # `matrix @ dense` would first fill a result with zeros and copy it: a fifth of the time.
-    result = dense.new_empty(shape[0], dense.shape[1])
+    result = dense.new_empty(matrix.shape[0], dense.shape[1])
     return torch.addmm(result, matrix, dense, beta=0, out=result)
 
 

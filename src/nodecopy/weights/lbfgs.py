@@ -27,6 +27,15 @@ _SUFFICIENT = 1e-4
 _HALVINGS = 40
 
 
+class _Pair(NamedTuple):
+    """A step s, the change y of the gradient, sᵀy, and its inverse; 0 if a problem did not move."""
+
+    s: Tensor  # [M, P]
+    y: Tensor  # [M, P]
+    curvature: Tensor  # [M]
+    rho: Tensor  # [M]
+
+
 class Minimum(NamedTuple):
     """Where each problem ended."""
 
@@ -55,7 +64,7 @@ def minimise(
     >>> minimise(bowl, torch.zeros(1, 2), torch.clone, 1e-4, 100).points.round(decimals=3)
     tensor([[1., 1.]])
     """
-    x, pairs = start, list[tuple[Tensor, Tensor, Tensor]]()
+    x, pairs = start, list[_Pair]()
     history = min(max(_MOST_REMEMBERED // max(start.numel(), 1), _SHORTEST), _HISTORY)
     value, gradient = objective(x)
     lowest = torch.zeros_like(value, dtype=torch.bool)  # as far as rounding allows
@@ -70,27 +79,25 @@ def minimise(
         moved = step[:, None] * direction
         x, change = x + moved, new_gradient - gradient
         curvature = (moved * change).sum(1)
-        pairs = [*pairs[1 - history :], (moved, change, curvature)]
+        rho = torch.where(curvature > 0, 1.0 / curvature, 0.0)
+        pairs = [*pairs[1 - history :], _Pair(moved, change, curvature, rho)]
         value, gradient = new_value, new_gradient
     return Minimum(x, gradient)
 
 
-def _times_inverse(
-    gradient: Tensor, pairs: list[tuple[Tensor, Tensor, Tensor]], inverse: Inverse
-) -> Tensor:
+def _times_inverse(gradient: Tensor, pairs: list[_Pair], inverse: Inverse) -> Tensor:
     """Return H g by the two-loop recursion; a problem that did not move skips that pair."""
     q, factors = gradient.clone(), []
-    for s, y, curvature in reversed(pairs):
-        rho = torch.where(curvature > 0, 1.0 / curvature, 0.0)
+    for s, y, _, rho in reversed(pairs):
         factor = rho * (s * q).sum(1)
         q -= factor[:, None] * y
-        factors.append((factor, rho))
+        factors.append(factor)
     q = inverse(q)
     if pairs:  # the scale of the last step corrects that of the approximation
-        _, y, curvature = pairs[-1]
+        _, y, curvature, _ = pairs[-1]
         scale = curvature / (y * inverse(y)).sum(1)
         q *= torch.where(curvature > 0, scale, 1.0)[:, None]
-    for (s, y, _), (factor, rho) in zip(pairs, reversed(factors), strict=True):
+    for (s, y, _, rho), factor in zip(pairs, reversed(factors), strict=True):
         q += (factor - rho * (y * q).sum(1))[:, None] * s
     return q
 

@@ -35,7 +35,7 @@ from nodecopy.core.saving import savable
 from nodecopy.core.typed import Positive, Settings
 from nodecopy.graph import RowGraph
 from nodecopy.nn.diffusion import Diffused, Diffusion
-from nodecopy.nn.network import FEW_COORDINATES, Computing, Network, Reading
+from nodecopy.nn.network import Computing, Network, Reading, few_coordinates
 from nodecopy.problem.task import Task
 from nodecopy.weights.base import WeightSamples
 from nodecopy.weights.descent import PADDING
@@ -59,7 +59,7 @@ class MaximumPosterior(Settings):
         prior_precision: λ, of the Gaussian prior of every weight.
         class_weight: "balanced", every class counts alike, or None, every label does.
         tolerance: the largest entry of the gradient at which a fit has converged; for each hundred
-            labels where they are many (more than `nodecopy.nn.network.FEW_COORDINATES`).
+            labels where they are many (more than `nodecopy.nn.network.few_coordinates`).
         computing: where to compute, and within what bound on memory.
     """
 
@@ -126,7 +126,7 @@ def _readings(
         tasks = [task for _, task in together]
         union = np.unique(np.concatenate([task.train for task in tasks]))
         shared = [_Group(tasks, union)]
-        if len(union) <= FEW_COORDINATES:
+        if len(union) <= few_coordinates(members[0].num_classes):
             shared = [_Group([task], task.train) for task in tasks]
         for group in shared:
             groups.append(group)
@@ -180,8 +180,10 @@ def softmax_weights(
         """[G, P, m K] -> [G m, P K]."""
         return columns.unflatten(2, (members, -1)).transpose(1, 2).flatten(2).flatten(0, 1)
 
-    first = design.transposed_times((onehot - v / num_classes).flatten(2).float())
-    if not bool(torch.isfinite(first).all()):
+    first = design.rows
+    if first is None:
+        first = design.transposed_times((onehot - v / num_classes).flatten(2).float())
+    if not bool(torch.isfinite(first.sum())):
         raise TrainingError("the diffused features are not finite; check the scale of the features")
     f = _coordinates(design, first, prior_precision, num_classes, targets.shape[2], dtype)
 
@@ -241,8 +243,8 @@ def _coordinates(
     def inverse(squares: Tensor) -> Tensor:
         return 1.0 / (precision + squares.clamp(min=0.0) / num_classes).unsqueeze(-1)
 
-    if design.rows is not None and n <= FEW_COORDINATES:
-        rows, squares = principal_rows(design.rows.double())
+    if design.rows is not None and n <= few_coordinates(num_classes):
+        rows, squares = principal_rows(design.rows)
         rows, factors = rows.to(dtype), inverse(squares).to(dtype)
         return _Coordinates(rows.matmul, rows.mT.matmul, factors.mul, reduced=True)
     squares, directions = _spectrum(design, like)
@@ -261,9 +263,11 @@ def principal_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
     r = min(n, D) is the smallest number of coordinates in which the problem can be solved.
     """
     if rows.shape[2] <= rows.shape[1]:
+        rows = rows.double()
         squares, directions = torch.linalg.eigh(rows.mT @ rows)
         return rows @ directions, squares.clamp(min=0.0)
-    squares, directions = torch.linalg.eigh(rows @ rows.mT)
+    products = [f @ f.mT for f in map(Tensor.double, rows)]  # in memory one by one
+    squares, directions = torch.linalg.eigh(torch.stack(products))
     squares = squares.clamp(min=0.0)
     return directions * squares.sqrt().unsqueeze(1), squares
 
