@@ -1,4 +1,4 @@
-"""Commands on a graph: fit, predict, inspect, label."""
+"""Commands on a graph: fit, predict, export, inspect, label."""
 
 from __future__ import annotations
 
@@ -86,6 +86,25 @@ def predict(
     notes = [*map(with_flags, table.notes), *([line] if line else [])]
     rows = f"{table.num_classified:,} {next(iter(table.node_types), 'nodes')}: {out}"
     print("\n".join([*listed_sentences("note", notes), rows]))
+
+
+@app.command(rich_help_panel=reading.PANEL)
+def export(
+    run: Annotated[str, typer.Argument(help="A folder that nodecopy fit wrote.")],
+    to: Annotated[str, typer.Option(help="graphml, gexf, neo4j, parquet or xlsx.")],
+    out: Annotated[
+        str | None, typer.Option(help="File or folder to write. (default: beside the run)")
+    ] = None,
+) -> None:
+    """Write the graph of a run with its predictions, for Gephi, Neo4j, DuckDB or Excel.
+
+    nodecopy export run --to gexf
+    """
+    from nodecopy.read.inspection import listed_sentences
+    from nodecopy.run.export import export_run
+
+    path, size, notes = export_run(run, to, out)
+    print("\n".join([*listed_sentences("note", notes), f"{size}: {path}"]))
 
 
 @app.command(rich_help_panel=reading.PANEL)

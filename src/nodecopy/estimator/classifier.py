@@ -267,6 +267,16 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self._fitted().predictions.frame()
 
+    def to_networkx(self) -> Any:
+        """Return the graph with the predictions as attributes of its nodes, for networkx.
+
+        Attributes are the columns of predictions.csv, classes by their names; one that is missing,
+        such as the known label of most nodes, is not set. Edges have their weight and relation: of
+        several relations it is a MultiGraph with a key for each, and directed if any of them is.
+        It needs the graph, which a model from a file does not hold.
+        """
+        return self._fitted().to_networkx()
+
     def predict_set(
         self, nodes: ArrayLike | None = None, *, coverage: float = 0.9
     ) -> NDArray[np.bool_]:
@@ -500,9 +510,9 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted().held_out
 
     def _repr_html_inner(self) -> str:
-        """Return scikit-learn's diagram, with a summary of the fit below it."""
+        """Return the fit in numbers and bars, and scikit-learn's diagram below it."""
         diagram: str = super()._repr_html_inner()
-        return diagram + self.result_._repr_html_() if hasattr(self, "result_") else diagram
+        return self.result_._repr_html_() + diagram if hasattr(self, "result_") else diagram
 
     def _repr_mimebundle_(self, **given: Any) -> dict[str, str]:
         """Return what a notebook shows."""

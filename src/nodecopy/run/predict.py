@@ -14,9 +14,10 @@ from nodecopy.core.errors import DatasetError, InputError, RunError
 from nodecopy.core.files import replacing
 from nodecopy.core.saving import load
 from nodecopy.estimator.method import predict_another
+from nodecopy.predictions import CONFIDENCE, ID, PREDICTED, Predictions
 from nodecopy.problem.problem import Problem
 from nodecopy.read.tables import places_in, read_tables
-from nodecopy.result import CONFIDENCE, ID, PREDICTED, Predictions, Result, model_file
+from nodecopy.result import Result, model_file
 from nodecopy.run.folder import TABLES_FILE, FittedTables, blocks_of, is_csv, write_table
 from nodecopy.run.settings import FitSettings
 
