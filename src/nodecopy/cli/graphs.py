@@ -52,7 +52,7 @@ def fit(
         reading.refuse(["coverage"], "needs labels that are held out: add --calibrate")
     folder = _folder(out, settings)
     run = label_tables(settings, True)
-    write_folder(run, folder, lambda: report_page(run.result, run.source))
+    write_folder(run, folder, lambda: report_page(run.result, run.source), True)
     if (folder / ANSWERS).exists():
         take = f"nodecopy label {folder} --labels FILE takes labels over"
         print(
@@ -80,7 +80,7 @@ def predict(
 
     coverage, settings = options["coverage"], reading.settings_of(options)
     target = check_predictions_file(out)
-    table, predictions = predict_tables(model, settings, coverage, options["text_model"])
+    table, predictions = predict_tables(model, settings, coverage, options["text_model"], True)
     write_predictions(predictions, target)
     line = incomplete_model(model)
     notes = [*map(with_flags, table.notes), *([line] if line else [])]
@@ -103,7 +103,7 @@ def export(
     from nodecopy.read.inspection import listed_sentences
     from nodecopy.run.export import export_run
 
-    path, size, notes = export_run(run, to, out)
+    path, size, notes = export_run(run, to, out, True)
     print("\n".join([*listed_sentences("note", notes), f"{size}: {path}"]))
 
 
@@ -114,7 +114,7 @@ def inspect(**options: Any) -> None:
     from nodecopy.read.inspection import inspect_dataset, inspection_lines
     from nodecopy.run.fit import read_source
 
-    table = read_source(reading.settings_of(options))
+    table = read_source(reading.settings_of(options), True)
     print("\n".join(inspection_lines(table, inspect_dataset(table))))
 
 

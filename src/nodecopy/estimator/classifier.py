@@ -16,7 +16,7 @@ from nodecopy.classifiers import Fitted, NodeClassifier, Posterior
 from nodecopy.core.errors import FormatError, ModelError, NotFittedError, shown
 from nodecopy.core.executors import check_executor, opened
 from nodecopy.core.machine import torch_defaults
-from nodecopy.core.progress import progress_bar
+from nodecopy.core.progress import Show, progress_bar
 from nodecopy.estimator.growth import Grown, grow, read_new
 from nodecopy.estimator.method import (
     MethodName,
@@ -80,7 +80,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             decide; without any label, predictions are guesses from them alone.
         random_state: a seed, a NumPy Generator or RandomState, or None for a fresh seed at each
             fit.
-        progress: show a bar while fitting; None shows one on a terminal.
+        progress: show a bar while fitting; None shows one on a terminal. A function is called with
+            what is done, and how many units of it and of all. Not saved.
         executor: where the parts of a fit are computed, with the same result: None, in this
             process; "processes", in worker processes; the address of a Dask scheduler,
             "tcp://host:8786", or a Dask ``Client``, on its workers (docs/cluster.md). Not saved.
@@ -108,7 +109,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         text_model: Any = "auto",
         class_descriptions: Mapping[Any, str] | Sequence[Any] | None = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        progress: bool | None = None,
+        progress: Show = None,
         executor: object = None,
     ) -> None:
         self.method = method
@@ -382,7 +383,13 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ``clf.result_.sets(0.9, posterior.probabilities)``.
         """
         return predict_another(
-            self._fitted(), graph, X, numbers, self.executor, text_model=self.text_model
+            self._fitted(),
+            graph,
+            X,
+            numbers,
+            self.executor,
+            text_model=self.text_model,
+            show=self.progress,
         )
 
     def predict_new(self, X: Any = None, edges: Any = ()) -> Any:
@@ -532,7 +539,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_clone__(self) -> Self:
         """Return a copy that is not fitted; a connection to a cluster is shared, not copied."""
         arguments = self.get_params(deep=False)
-        for name in arguments.keys() - {"executor"}:
+        for name in arguments.keys() - {"executor", "progress"}:
             arguments[name] = clone(arguments[name], safe=False)
         return type(self)(**arguments)
 
@@ -556,7 +563,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _arguments(self) -> dict[str, Any]:
         arguments: dict[str, Any] = self.get_params(deep=False)
-        del arguments["executor"]  # belongs to the machine, not to the result
+        del arguments["executor"], arguments["progress"]  # of the machine, not of the result
         return arguments
 
     def _fitted(self) -> Result:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from nodecopy.core.errors import InputError, RunError, counted, missing_extra, unknown_name
 from nodecopy.core.files import replacing
+from nodecopy.core.progress import Show, progress_bar
 from nodecopy.predictions import (
     COLOURS,
     ID,
@@ -48,7 +49,10 @@ _TYPES, _MARKS = {"f": ":double", "i": ":long", "b": ":boolean"}, re.compile(r"[
 
 
 def export_run(
-    run: str | os.PathLike[str], to: str, out: str | os.PathLike[str] | None = None
+    run: str | os.PathLike[str],
+    to: str,
+    out: str | os.PathLike[str] | None = None,
+    progress: Show = False,
 ) -> tuple[Path, str, list[str]]:
     """Write the graph of a run with its predictions; return where, how much it is, and notes.
 
@@ -57,6 +61,7 @@ def export_run(
         to: "graphml", "gexf" or "xlsx", one file; or "parquet" or "neo4j", a folder with a table
             of nodes and one of edges.
         out: the file or folder to write, which must not exist; None is beside the run.
+        progress: show how far it is, see `progress_bar`.
     """
     if to not in _WRITERS:
         raise InputError(unknown_name("format", to, _WRITERS))
@@ -69,23 +74,24 @@ def export_run(
         import_module(package)
     except ImportError:
         raise InputError(missing_extra(f"--to {to}", package, extra)) from None
-    nodes, edges = _tables(folder)
+    nodes, edges = _tables(folder, progress)
     try:
-        notes = [incomplete_run(folder), *write(to, nodes, edges, target)]
+        with progress_bar(f"writing {target}", progress):
+            notes = [incomplete_run(folder), *write(to, nodes, edges, target)]
     except OSError as error:
         raise RunError(f"cannot write {target}: {error}") from error
     size = f"{counted(len(nodes[ID]), 'node')}, {counted(len(edges[SOURCE]), 'edge')}"
     return target, size, list(filter(None, notes))
 
 
-def _tables(folder: Path) -> tuple[Columns, Columns]:
+def _tables(folder: Path, progress: Show) -> tuple[Columns, Columns]:
     """Return the nodes of a run with their predictions, and its edges."""
     import duckdb
 
     for name in (CONFIG, PARQUET):
         if not (folder / name).is_file():
             raise InputError(f"{folder} has no {name}; accepted: a folder that nodecopy fit wrote")
-    given = read_source(read_settings(folder / CONFIG))
+    given = read_source(read_settings(folder / CONFIG), progress)
     query = "FROM read_parquet(?, hive_partitioning = false)"
     try:
         with duckdb.connect() as connection:

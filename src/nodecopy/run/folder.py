@@ -24,6 +24,7 @@ from nodecopy.core.files import (
     writing_folder,
 )
 from nodecopy.core.machine import usable_memory
+from nodecopy.core.progress import Show, progress_steps
 from nodecopy.core.saving import savable, save
 from nodecopy.graph.neighbourhood import shared_neighbours
 from nodecopy.predictions import CONFIDENCE, ID, KNOWN, NAME, PREDICTED, Columns, Predictions
@@ -41,6 +42,14 @@ SUSPECT_EDGES, SUSPECT_LABELS = "suspect_edges.csv", "suspect_labels.csv"
 MISSING_EDGES = "missing_edges.csv"
 _LISTS = {REPORT, COLUMNS, NEXT_LABELS, SUMMARY, SUSPECT_EDGES, MISSING_EDGES, SUSPECT_LABELS}
 WRITTEN = {CONFIG, MODEL, PREDICTIONS, PARQUET, MANIFEST, *_LISTS}
+# What is written, and how long it takes compared with the rest.
+_STEPS = {
+    "predictions": 4,
+    "next labels": 2,
+    "suspect edges": 2,
+    "explanations": 6,
+    "report": 2,
+}
 # What `nodecopy label` keeps there: a fit never changes them.
 LABELS, ANSWERS = "labels.csv", "answers.sqlite"
 TABLES_FILE = "tables.safetensors"
@@ -95,7 +104,9 @@ def begin_folder(folder: Path, settings: FitSettings) -> None:
         write_whole(folder / CONFIG, write_settings(settings, folder))
 
 
-def write_folder(run: Run, path: str | os.PathLike[str], page: Callable[[], str]) -> None:
+def write_folder(
+    run: Run, path: str | os.PathLike[str], page: Callable[[], str], progress: Show = False
+) -> None:
     """Write everything into a folder: file by file, each whole, the manifest last.
 
     Predictions and model are in the folder before the lists and the page are computed, so that
@@ -106,16 +117,25 @@ def write_folder(run: Run, path: str | os.PathLike[str], page: Callable[[], str]
         run: what to write.
         path: the folder.
         page: returns the report, as HTML.
+        progress: show how far it is, see `progress_bar`.
     """
     folder = check_folder(path)
     try:
-        with writing_folder(folder, _LISTS) as (new, place):
+        with (
+            progress_steps(_STEPS, progress) as begin,
+            writing_folder(folder, _LISTS) as (new, place),
+        ):
+            begin("predictions")
             write_table(blocks_of(run.result.predictions), new / PREDICTIONS, new / PARQUET)
             (new / CONFIG).write_bytes(write_settings(run.settings, folder).encode())
             save_model(run, new / MODEL)
             place()
+            for name in ("next labels", "suspect edges", "explanations"):
+                begin(name)
+                getattr(run.result.lists, name.replace(" ", "_"))  # which is kept
             for name, columns in _tables(run.result).items():
                 write_table([columns], new / name)
+            begin("report")
             (new / REPORT).write_bytes(page().encode())
             (new / SUMMARY).write_bytes(summary_text(run).encode())
     except OSError as error:
