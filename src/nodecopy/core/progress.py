@@ -88,14 +88,34 @@ def progress_steps(
         yield begin
 
 
-def time_left(seconds: float, share: float) -> str:
-    """Say how long the rest of some work will take; empty as long as too little of it is done.
+def sentences(say: Callable[[str], None], pause: float = 0.0) -> Callable[[str, int, int], None]:
+    """Return a function to show progress with, which says what is done and how long it will take.
 
-    >>> time_left(30, 0.25), time_left(30, 0.01)
-    (', about 0:01:30 left', '')
+    Args:
+        say: called with a sentence.
+        pause: seconds before the first sentence and between two of them.
+
+    >>> show = sentences(print)
+    >>> show("fitting", 1, 2)
+    fitting: 50% in 0:00:00, about 0:00:00 left
     """
-    left = timedelta(seconds=round(seconds / max(share, _TELLING) - seconds))
-    return f", about {left} left" if share >= _TELLING else ""
+    start = last = time.monotonic()
+    before = 0.0
+
+    def write(title: str, done: int, total: int) -> None:
+        nonlocal start, last, before
+        now, share = time.monotonic(), done / total
+        if share < before:  # another job
+            start = now
+        before = share
+        if now - last < pause or done <= 0:
+            return
+        last = now
+        spent, left = (timedelta(seconds=round(s)) for s in (now - start, (now - start) / share))
+        rest = f", about {left - spent} left" if share >= _TELLING else ""
+        say(f"{title}: {share:.0%} in {spent}{rest}")
+
+    return write
 
 
 @contextmanager
@@ -119,20 +139,9 @@ def _shown(
                 job, description=name, completed=done, total=total
             )
     else:
-        yield _lines(pause)
+        yield sentences(_line, pause)
 
 
-def _lines(pause: float) -> Callable[[str, int, int], None]:
-    start = last = time.monotonic()
-
-    def write(title: str, done: int, total: int) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last < pause or done <= 0:
-            return
-        last = now
-        spent, share = timedelta(seconds=round(now - start)), done / total
-        sys.stderr.write(f"{title}: {share:.0%} in {spent}{time_left(now - start, share)}\n")
-        sys.stderr.flush()
-
-    return write
+def _line(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
