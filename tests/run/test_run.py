@@ -105,7 +105,8 @@ def test_every_part_of_a_run_says_what_it_does_and_how_far_it_is(settings, tmp_p
     export_run(tmp_path / "run", "parquet", progress=show)
     reading = ["reading nodes", "reading edges", "numbering nodes"]
     reading += ["reading columns", "numbering edges", "encoding columns"]
-    writing = ["predictions", "next labels", "suspect edges", "explanations", "report"]
+    writing = ["predictions", "next labels", "suspect edges", "missing edges"]
+    writing += ["explanations", "report"]
     assert [name for name, _ in groupby(told, key=lambda at: at[0])] == [
         *(*reading, "fitting", *writing),
         *(*reading, "applying the model", *reading),

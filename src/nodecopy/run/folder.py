@@ -47,6 +47,7 @@ _STEPS = {
     "predictions": 4,
     "next labels": 2,
     "suspect edges": 2,
+    "missing edges": 2,
     "explanations": 6,
     "report": 2,
 }
@@ -130,7 +131,7 @@ def write_folder(
             (new / CONFIG).write_bytes(write_settings(run.settings, folder).encode())
             save_model(run, new / MODEL)
             place()
-            for name in ("next labels", "suspect edges", "explanations"):
+            for name in ("next labels", "suspect edges", "missing edges", "explanations"):
                 begin(name)
                 getattr(run.result.lists, name.replace(" ", "_"))  # which is kept
             for name, columns in _tables(run.result).items():

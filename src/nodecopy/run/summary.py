@@ -44,6 +44,7 @@ def summary_text(run: Run) -> str:
         "warnings": [*result.warnings, *lists.failures.values()],
         "next_labels": list(map(str, given.ids[lists.next_labels.nodes])),
         "suspect_edges": len(lists.suspect_edges.nodes),
+        "missing_edges": len(lists.missing_edges.nodes),
     }
     rounded = json.loads(json.dumps(content), parse_float=lambda text: round(float(text), 6))
     return json.dumps(rounded, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
