@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +74,23 @@ def test_from_no_label_to_the_folder_that_a_fit_writes(tables: Tables, opened: O
     assert (tables.run / "predictions.csv").read_bytes() == written
     assert len(tables.labels()) == 12  # a fit leaves the labels where they are
     assert (tables.run / "answers.sqlite").is_file()
+
+
+def test_what_is_computed_is_said_and_how_long_it_takes(tables: Tables) -> None:
+    told: list[str] = []
+
+    class Watched(Session):
+        doing = property(lambda _: told[-1], lambda _, text: told.append(text))
+
+    with closing(Watched(tables.run, tables.settings("given.csv"))) as session:
+        assert wait_until(lambda: session.state()["fitted"])
+        assert re.fullmatch(r"fitting: \d+% in 0:00:\d\d(, about 0:00:\d\d left)?", told[1])
+        assert session.state()["doing"] == ""
+        told.clear()
+        session.finish()
+    names = [name for name, _ in groupby(text.partition(":")[0] for text in told)]
+    assert names[:3] == ["fitting", "next labels", "suspect edges"]
+    assert names[-3:] == ["explanations", "report", ""]
 
 
 def test_one_class_is_too_few_to_finish_and_that_is_said(tables: Tables, opened: Opened) -> None:

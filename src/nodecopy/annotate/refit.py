@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.core.progress import Show
 from nodecopy.estimator.method import described_classes
 from nodecopy.problem.problem import Problem
 from nodecopy.read.objects import read_problem
@@ -84,13 +85,18 @@ class Refitter:
         settings: how to fit.
         table: graph and features; its labels are not used.
         publish: called with every fit, in the thread.
+        show: told how far a fit is, see `progress_bar`.
     """
 
     def __init__(
-        self, settings: FitSettings, table: Problem, publish: Callable[[Fit], None]
+        self,
+        settings: FitSettings,
+        table: Problem,
+        publish: Callable[[Fit], None],
+        show: Show = False,
     ) -> None:
         self._table, self._settings, self._publish = table, settings, publish
-        self._classifier = settings.classifier(False)
+        self._classifier, self._show = settings.classifier(show), show
         self._fitted: NDArray[np.int64] | None = None
         self._changed = threading.Condition()
         self._next: Labels | None = None
@@ -134,7 +140,7 @@ class Refitter:
 
     def _guess(self, labels: Labels) -> Fit:
         """Guess classes from their descriptions, and suggest where that leaves most open."""
-        classifier = self._settings.classifier(False)
+        classifier = self._settings.classifier(self._show)
         classifier.class_descriptions = self._described(labels)
         unknown = np.full(len(self._table.ids), -1)
         classifier.fit(self._unlabelled, y=unknown)
@@ -182,4 +188,5 @@ class Refitter:
     @cached_property
     def _unlabelled(self) -> Problem:
         problem = read_problem(self._table, labelled=False)
-        return problem.by_meaning(self._settings.text_model).scaled_by(self._settings.normalise)
+        problem = problem.by_meaning(self._settings.text_model, self._show)
+        return problem.scaled_by(self._settings.normalise)

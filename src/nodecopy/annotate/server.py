@@ -149,7 +149,7 @@ def create_app(session: Session, token: str, port: int) -> ASGIApp:
     def state(request: Request) -> Response:
         session.refresh()
         if request.query_params.get("stamp") == str(session.stamp):
-            return Response(status_code=204)
+            return JSONResponse({"doing": session.doing})
         return JSONResponse(session.state())
 
     def node(request: Request) -> Response:

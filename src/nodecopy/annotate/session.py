@@ -17,6 +17,7 @@ from nodecopy.annotate.node_view import NodeRows, neighbourhood
 from nodecopy.annotate.refit import Fit, Labels, Refitter
 from nodecopy.core.errors import InputError, NodecopyError, RunError, counted, shown
 from nodecopy.core.files import regular_file
+from nodecopy.core.progress import sentences
 from nodecopy.problem.problem import Problem
 from nodecopy.read.labels import SUGGESTED, read_label_table
 from nodecopy.report import report_page
@@ -56,7 +57,8 @@ class Session:
         table: what was read, without labels.
         notes: what was assumed, and what the files of labels changed.
         answers: everything that was answered.
-        stamp: a number that changes whenever `state` does.
+        stamp: a number that changes whenever `state` does, but for `doing`.
+        doing: what is computed, and how long it will take.
     """
 
     def __init__(
@@ -76,9 +78,9 @@ class Session:
             settings = read_settings(self.folder / CONFIG)
         own, node_type = self.folder / LABELS, settings.label_type
         if node_type is None and isinstance(settings.nodes, tuple) and settings.labels is not None:
-            node_type = next(iter(read_source(settings).node_types), None)
+            node_type = next(iter(read_source(settings, None).node_types), None)
         bare = replace(settings, labels=None, label_columns=None, label_type=node_type)
-        self.table = table = read_source(bare)
+        self.table = table = read_source(bare, None)
         node_type = next(iter(table.node_types), None)
         files = _label_files(labels, settings, table, own)
         self.settings = settings = replace(
@@ -117,7 +119,8 @@ class Session:
         except BaseException:
             self.answers.close()
             raise
-        self._refitter = Refitter(settings, table, self._publish)
+        self.doing = ""
+        self._refitter = Refitter(settings, table, self._publish, sentences(self._say))
         self._refit()
 
     def close(self) -> None:
@@ -244,6 +247,7 @@ class Session:
                 "version": self._version,
                 "fittedVersion": fit.labels.version,
                 "busy": self._refitter.busy,
+                "doing": self.doing,
                 "history": answers.estimates,
                 "restsOn": fit.accuracy and fit.accuracy.num_labels,
                 "suggested": [*answers.chosen.values()].count(SUGGESTED),
@@ -306,15 +310,18 @@ class Session:
                 if self.answers.problem:
                     raise RunError(self.answers.problem)
                 version, table = self._version, self._labelled_table()
-            run = label_table(self.settings, table, progress)
+            show = progress or sentences(self._say)
+            run = label_table(self.settings, table, show)
             self._set_finish("writing", "Writing the folder …")
-            write_folder(run, self.folder, lambda: report_page(run.result, run.source))
+            write_folder(run, self.folder, lambda: report_page(run.result, run.source), show)
         except NodecopyError as error:
             with self._lock:
                 kept = self.answers.kept
             why = str(error) if kept in str(error) else f"{error}; {kept}"
             self._set_finish("failed", f"Not all results were written: {why}.")
             raise
+        finally:
+            self.doing = ""
         self._written = version  # more labels may have come meanwhile
         holds = f"{self.folder} holds predictions, report, model and settings."
         self._set_finish("written", holds)
@@ -365,9 +372,13 @@ class Session:
         names = tuple(self.answers.classes)
         self._refitter.ask(Labels(self._version, classes, excluded, chosen, names))
 
+    def _say(self, doing: str) -> None:
+        self.doing = doing
+
     def _publish(self, fit: Fit) -> None:
         """Take a new fit."""
         with self._lock:
+            self.doing = ""
             if fit.accuracy is not None:
                 figures = fit.accuracy.accuracy, fit.accuracy.low, fit.accuracy.high
                 share, low, high = (round(float(value), 4) for value in figures)

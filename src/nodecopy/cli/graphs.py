@@ -1,4 +1,4 @@
-"""Commands on a graph: fit, predict, inspect, label."""
+"""Commands on a graph: fit, predict, export, inspect, label."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def fit(
         reading.refuse(["coverage"], "needs labels that are held out: add --calibrate")
     folder = _folder(out, settings)
     run = label_tables(settings, True)
-    write_folder(run, folder, lambda: report_page(run.result, run.source))
+    write_folder(run, folder, lambda: report_page(run.result, run.source), True)
     if (folder / ANSWERS).exists():
         take = f"nodecopy label {folder} --labels FILE takes labels over"
         print(
@@ -80,12 +80,31 @@ def predict(
 
     coverage, settings = options["coverage"], reading.settings_of(options)
     target = check_predictions_file(out)
-    table, predictions = predict_tables(model, settings, coverage, options["text_model"])
+    table, predictions = predict_tables(model, settings, coverage, options["text_model"], True)
     write_predictions(predictions, target)
     line = incomplete_model(model)
     notes = [*map(with_flags, table.notes), *([line] if line else [])]
     rows = f"{table.num_classified:,} {next(iter(table.node_types), 'nodes')}: {out}"
     print("\n".join([*listed_sentences("note", notes), rows]))
+
+
+@app.command(rich_help_panel=reading.PANEL)
+def export(
+    run: Annotated[str, typer.Argument(help="A folder that nodecopy fit wrote.")],
+    to: Annotated[str, typer.Option(help="graphml, gexf, neo4j, parquet or xlsx.")],
+    out: Annotated[
+        str | None, typer.Option(help="File or folder to write. (default: beside the run)")
+    ] = None,
+) -> None:
+    """Write the graph of a run with its predictions, for Gephi, Neo4j, DuckDB or Excel.
+
+    nodecopy export run --to gexf
+    """
+    from nodecopy.read.inspection import listed_sentences
+    from nodecopy.run.export import export_run
+
+    path, size, notes = export_run(run, to, out, True)
+    print("\n".join([*listed_sentences("note", notes), f"{size}: {path}"]))
 
 
 @app.command(rich_help_panel=reading.PANEL)
@@ -95,7 +114,7 @@ def inspect(**options: Any) -> None:
     from nodecopy.read.inspection import inspect_dataset, inspection_lines
     from nodecopy.run.fit import read_source
 
-    table = read_source(reading.settings_of(options))
+    table = read_source(reading.settings_of(options), True)
     print("\n".join(inspection_lines(table, inspect_dataset(table))))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, counted, listed
+from nodecopy.core.progress import Show, progress_steps
 from nodecopy.features.columns import ColumnType, NodeColumns
 from nodecopy.features.encoding import Encoder, NodeTypes, encode_columns, spans, without_labels
 from nodecopy.features.matrix import NO_FEATURES
@@ -24,6 +25,16 @@ from nodecopy.read.node_types import assign_node_types
 from nodecopy.read.nodes import NodeTable, open_nodes, read_nodes
 from nodecopy.read.options import NA_WORDS, TableOptions
 
+# What is done with files, and how long it takes compared with the rest.
+_STEPS = {
+    "reading nodes": 1,
+    "reading edges": 2,
+    "numbering nodes": 2,
+    "reading columns": 7,
+    "numbering edges": 2,
+    "encoding columns": 16,
+}
+
 
 def read_tables(
     edges: PathLike | Sequence[PathLike],
@@ -33,6 +44,7 @@ def read_tables(
     encoder: Encoder | None = None,
     node_types: Sequence[str] | None = None,
     threads: int | None = None,
+    progress: Show = False,
     **options: Any,
 ) -> Problem:
     r"""Read a graph, labels and columns of nodes from tables, workbooks or graph files.
@@ -55,6 +67,7 @@ def read_tables(
         node_types: of nodes that a model was fitted to, in order, none where there was one; None
             finds them.
         threads: how many DuckDB may use; None for one per core.
+        progress: show how far it is, see `nodecopy.core.progress.progress_bar`.
         options: fields of `TableOptions`, such as ``edge_columns``.
 
     Raises:
@@ -86,28 +99,35 @@ def read_tables(
     if encoder is not None and node_types is None:
         node_types = tuple(getattr(encoder, "encoders", ()))
 
-    with Database(settings, threads=threads) as db:
-        sources = open_nodes(db, nodes, encoder, node_types or ())
-        directed = load_edges(db, edges)
-        load_labels(db, labels)
-        sizes, sources, of_types = assign_node_types(db, sources, node_types)
-        if settings.label_type is not None and node_types is None and not sizes:
-            raise DatasetError(
-                f"`label_type` {settings.label_type}: there is one node type; `nodes` FILE for "
-                "each, with different ids"
-            )
-        ids = number_nodes(db, [source.name for source in sources], by_type=bool(sizes))
-        known = number_labels(db, len(ids))
-        columns = _read_columns(db, sources, sizes, ids) if sources else {}
-        rows = fetch_edges(db)
-        of_files = list(dict.fromkeys(chain(*(table.notes for table, _ in db.loaded.values()))))
-        of_files += [*of_types, *_node_notes(db, sources, ids, of_types=bool(sizes))]
-    model = encoder
-    held: dict[str, ColumnType] = {}
-    if model is None:
-        labels_of = np.array([*known.class_names, None], object)[known.labels]
-        columns, held = without_labels(columns, sizes, labels_of, settings.settled_types)
-    features, encoder, texts = encode_columns(columns, sizes, model) if columns else (None,) * 3
+    with progress_steps(_STEPS, progress) as begin:
+        with Database(settings, threads=threads) as db:
+            begin("reading nodes")
+            sources = open_nodes(db, nodes, encoder, node_types or ())
+            begin("reading edges")
+            directed = load_edges(db, edges)
+            load_labels(db, labels)
+            sizes, sources, of_types = assign_node_types(db, sources, node_types)
+            if settings.label_type is not None and node_types is None and not sizes:
+                raise DatasetError(
+                    f"`label_type` {settings.label_type}: there is one node type; `nodes` FILE for "
+                    "each, with different ids"
+                )
+            begin("numbering nodes")
+            ids = number_nodes(db, [source.name for source in sources], by_type=bool(sizes))
+            known = number_labels(db, len(ids))
+            begin("reading columns")
+            columns = _read_columns(db, sources, sizes, ids) if sources else {}
+            begin("numbering edges")
+            rows = fetch_edges(db)
+            of_files = list(dict.fromkeys(chain(*(table.notes for table, _ in db.loaded.values()))))
+            of_files += [*of_types, *_node_notes(db, sources, ids, of_types=bool(sizes))]
+        model = encoder
+        held: dict[str, ColumnType] = {}
+        if model is None:
+            labels_of = np.array([*known.class_names, None], object)[known.labels]
+            columns, held = without_labels(columns, sizes, labels_of, settings.settled_types)
+        begin("encoding columns")
+        features, encoder, texts = encode_columns(columns, sizes, model) if columns else (None,) * 3
     of_sources = (one.read(columns[one.node_type], encoder, held) for one in sources)
     read = [*db.read, *chain(*of_sources)]
     files = [path.name for path in paths_of(edges)]

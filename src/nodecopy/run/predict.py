@@ -12,11 +12,13 @@ import numpy as np
 
 from nodecopy.core.errors import DatasetError, InputError, RunError
 from nodecopy.core.files import replacing
+from nodecopy.core.progress import Show
 from nodecopy.core.saving import load
 from nodecopy.estimator.method import predict_another
+from nodecopy.predictions import CONFIDENCE, ID, PREDICTED, Predictions
 from nodecopy.problem.problem import Problem
 from nodecopy.read.tables import places_in, read_tables
-from nodecopy.result import CONFIDENCE, ID, PREDICTED, Predictions, Result, model_file
+from nodecopy.result import Result, model_file
 from nodecopy.run.folder import TABLES_FILE, FittedTables, blocks_of, is_csv, write_table
 from nodecopy.run.settings import FitSettings
 
@@ -26,6 +28,7 @@ def predict_tables(
     settings: FitSettings,
     coverage: float | None = None,
     text_model: object = None,
+    progress: Show = False,
 ) -> tuple[Problem, Predictions]:
     """Apply a model to other tables, e.g. of the same graph with new nodes.
 
@@ -41,16 +44,19 @@ def predict_tables(
         coverage: of the sets; None takes that of the fit, and makes none where no label was
             held out.
         text_model: that of the fit, if it is elsewhere now; None takes it as the fit named it.
+        progress: show how far it is, see `progress_bar`.
     """
     result = Result.load(model)
     reading = load(model_file(model).with_name(TABLES_FILE), FittedTables).reading
     if coverage is not None:
         result.sets(coverage)  # or say at once that there are none
-    table = _read(result, settings, reading | settings.given_reading)
+    table = _read(result, settings, reading | settings.given_reading, progress)
     n = table.num_classified
     places = places_in(table.ids, result.given.ids)
     named = result.arguments.get("text_model", "auto") if text_model is None else text_model
-    posterior = predict_another(result, table, None, places, text_model=named).take(slice(n))
+    posterior = predict_another(result, table, None, places, text_model=named, show=progress).take(
+        slice(n)
+    )
     sets = None
     if coverage is not None or result.held_out is not None:
         sets = result.sets(coverage, posterior.probabilities)
@@ -65,7 +71,9 @@ def predict_tables(
     )
 
 
-def _read(result: Result, settings: FitSettings, reading: dict[str, Any]) -> Problem:
+def _read(
+    result: Result, settings: FitSettings, reading: dict[str, Any], progress: Show
+) -> Problem:
     """Read tables that a model can be applied to, with the labels that it was fitted to."""
     fitted = result.given
     if settings.edges is None:
@@ -77,6 +85,7 @@ def _read(result: Result, settings: FitSettings, reading: dict[str, Any]) -> Pro
         nodes=settings.nodes,
         encoder=fitted.encoder,
         node_types=tuple(fitted.node_types),
+        progress=progress,
         **reading,
     )
     described, notes = table.features is not None, list(table.notes)

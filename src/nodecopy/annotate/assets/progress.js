@@ -3,6 +3,7 @@
 function showProgress() {
   byId("folder").textContent = state.folder;
   byId("fit").textContent = fitWords();
+  byId("doing").textContent = state.doing;
   showFacts();
   showHistory();
   showBalance();
