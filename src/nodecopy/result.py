@@ -41,7 +41,8 @@ from nodecopy.trust.accuracy import (
 )
 from nodecopy.trust.components import ComponentScore, component_scores
 from nodecopy.trust.edge_model import EdgeModel
-from nodecopy.trust.explanation import Explainer, Explanation, import_pandas
+from nodecopy.trust.explainer import Explainer
+from nodecopy.trust.explanation import Explanation, import_pandas
 from nodecopy.trust.label_errors import SuspectLabels, suspect_labels
 from nodecopy.trust.missing_edges import SHARE, MissingEdges, missing_edges
 from nodecopy.trust.missing_mass import MissingMass, missing_mass
