@@ -47,7 +47,8 @@ from nodecopy.trust.accuracy import (
 )
 from nodecopy.trust.components import ComponentScore, component_scores, weights_in_words
 from nodecopy.trust.edge_model import EdgeModel
-from nodecopy.trust.explanation import Explainer, Explanation
+from nodecopy.trust.explainer import Explainer
+from nodecopy.trust.explanation import Explanation
 from nodecopy.trust.label_errors import SuspectLabels, suspect_labels
 from nodecopy.trust.missing_edges import SHARE, MissingEdges, missing_edges
 from nodecopy.trust.missing_mass import MissingMass, missing_mass

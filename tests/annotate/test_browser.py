@@ -190,8 +190,8 @@ def test_from_nothing_with_25_classes_and_columns_in_sight(screen: Screen, tmp_p
         assert screen.run(order) == screen.classes()
         screen.visit(url)
         given |= screen.label(truth)
-        screen.until(lambda: "points" in screen.text("#facts"))
-        assert "of random nodes or your own" in screen.text("#facts")
+        screen.until(lambda: "not yet" in screen.text("#facts"))
+        assert "nodes drawn at random" in screen.text("#facts")
         screen.check_quiet()
     assert kept(run) == given
     chosen = [row["chosen"] for row in read_csv(run / "labels.csv")]

@@ -134,11 +134,11 @@ def test_a_node_is_shown_with_what_is_known_of_it(tables: Tables, opened: Opened
     assert sum(view["probabilities"]) == pytest.approx(1, abs=0.001)
     why, best = view["why"], sorted(view["probabilities"])[::-1]
     assert why["label"] == view["probabilities"].index(best[0])
-    total = sum(points for _, points, _ in why["groups"] if points is not None)
-    assert total == pytest.approx(100 * (best[0] - best[1]), abs=0.5)
-    neighbours = {name for title, _, rows in why["groups"] if "neigh" in title for name, _ in rows}
+    assert sum(bar[3] for bar in why["bars"]) == pytest.approx(np.log(best[0] / best[1]), abs=0.05)
     near = view["around"]
-    assert neighbours <= set(near["ids"][1:])
+    neighbours = {piece[0] for bar in why["bars"] if bar[0] == "neighbour" for piece in bar[4]}
+    assert neighbours
+    assert neighbours <= set(near["targets"][: near["offsets"][1]])
     assert near["ids"][0] == "p00"
     degree = near["offsets"][1]
     assert degree == near["degree"][0] > 0

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nodecopy.graph import Graph, join_relations
 from nodecopy.report.page_data import page_data
-from nodecopy.report.page_nodes import choose_nodes
+from nodecopy.report.page_nodes import choose_nodes, link_relations, links_among
 from nodecopy.result import Result
 from tests.report.fabricated import HOSTILE_IDS, contradicted, make_result
 
@@ -64,9 +64,10 @@ def test_evidence_is_that_of_the_explanations(result, data):
     for place, block in data["evidence"].items():
         why = result.lists.explanations[nodes[int(place)]]
         assert result.given.class_names[block["label"]] == why.label
-        assert sum(points for _, points, _ in block["groups"]) == pytest.approx(
-            100 * why.lead, abs=0.1
-        )
+        assert sum(bar[3] for bar in block["bars"]) == pytest.approx(why.log_odds, abs=0.001)
+        for _, _, _, total, pieces, _, rest in block["bars"]:
+            if pieces:
+                assert sum(piece[1] for piece in pieces) + rest == pytest.approx(total, abs=0.01)
 
 
 def test_counts_and_lists_are_those_of_the_result(result, data):
@@ -80,8 +81,10 @@ def test_counts_and_lists_are_those_of_the_result(result, data):
     assert nodes[data["next"]["nodes"]].tolist() == result.lists.next_labels.nodes.tolist()
     assert np.allclose(data["next"]["gain"], result.lists.next_labels.gain, atol=0.0001)
     estimate = result.accuracy
-    assert f"About {estimate.accuracy:.0%} of the predictions" in data["summary"][1]
-    assert f"{estimate.low:.0%}–{estimate.high:.0%}" in data["facts"][3]["remark"]
+    good, unsure, _ = data["answers"]
+    assert good["value"] == f"{estimate.accuracy:.0%}"
+    assert f"{estimate.low:.0%} to {estimate.high:.0%}" in good["words"]
+    assert unsure["value"] == f"{(p[labels < 0].max(1) < 0.5).mean():.0%}"
     made = make_result(30, ids=[f"n{30 - i}" for i in range(30)])
     suspects = page_data(made, "tables")["suspects"]
     ends = node_of(made, page_data(made, "tables"))[np.array(suspects["nodes"])]
@@ -151,3 +154,32 @@ def test_relations_are_ordered_by_what_they_tell_about_the_classes(result):
     assert "directed" in shown[0]
     assert "tells 97% of" in shown[0]
     assert page_data(result, "tables")["relations"] == []
+
+
+def test_labels_that_are_hardly_wrong_are_counted_and_not_listed():
+    result = make_result(60, held_out=contradicted(6, 2))
+    suspects = result.suspect_labels
+    hardly = replace(suspects, probability=np.full(len(suspects.nodes), 0.001))
+    vars(result.lists)["suspect_labels"] = hardly
+    data = page_data(result, "")
+    assert data["suspectLabels"]["nodes"] == []
+    assert "2 known labels, but none" in data["suspectLabels"]["sentence"]
+    assert "4 were predicted correctly" in data["confusion"]["sentence"]
+
+
+def test_links_have_the_number_of_their_relation():
+    relations = {
+        "cites": Graph.from_edges(4, [(0, 1), (2, 1)], directed=True),
+        "writes": Graph.from_edges(4, [(0, 1), (1, 3)]),
+    }
+    graph, nodes = join_relations(relations), np.array([3, 1, 0, 2])
+    offsets, targets = links = links_among(graph, nodes)
+    starts = np.repeat(nodes, np.diff(offsets))
+    numbers = link_relations(graph, nodes, links)
+    ends = map(frozenset, zip(starts.tolist(), nodes[targets].tolist(), strict=True))
+    assert dict(zip(ends, numbers.tolist(), strict=True)) == {
+        frozenset({0, 1}): 0,
+        frozenset({1, 2}): 0,
+        frozenset({1, 3}): 1,
+    }
+    assert link_relations(relations["writes"], nodes, links) is None

@@ -17,7 +17,7 @@ from nodecopy.problem.problem import Problem
 from nodecopy.read.columns import NODES, Column, node_places
 from nodecopy.read.database import Database
 from nodecopy.read.formats import open_table, paths_of
-from nodecopy.report.page_nodes import links_among
+from nodecopy.report.page_nodes import evidence_block, link_relations, links_among
 from nodecopy.run import FitSettings
 
 # Neighbours, and nodes two hops away, that are sent to the page; it draws fewer.
@@ -113,7 +113,8 @@ def neighbourhood(table: Problem, node: int, known: Mapping[int, int], fit: Fit)
     near = _some(_neighbours(graph, node), known, _NEIGHBOURS, {node})
     beyond = [far for one in near for far in _neighbours(graph, one)[:_PER_NEIGHBOUR]]
     members = [node, *near, *_some(beyond, known, _SECOND_NEIGHBOURS, {node, *near})]
-    offsets, targets = links_among(graph, np.array(members))
+    offsets, targets = links = links_among(graph, np.array(members))
+    relations = link_relations(graph, np.array(members), links)
     predicted, confidence = np.full(len(members), -1), np.zeros(len(members))
     if fit.result is not None:
         p = fit.result.probabilities
@@ -134,7 +135,17 @@ def neighbourhood(table: Problem, node: int, known: Mapping[int, int], fit: Fit)
         "degree": graph.degrees[members].tolist(),
         "offsets": offsets.tolist(),
         "targets": targets.tolist(),
+        "relations": None if relations is None else relations.tolist(),
+        "relationNames": list(graph.relations),
     }
+
+
+def explained(table: Problem, node: int, fit: Fit, around: Sequence[str]) -> dict[str, Any]:
+    """Return why a node has its class; nodes around it, by id, are named by their place."""
+    (why,) = fit.named.explanations([node])
+    places = {id: at for at, id in enumerate(around)}
+    place = lambda other: places.get(str(table.ids[other]), -1)  # noqa: E731
+    return evidence_block(why, fit.labels.names, place, table.title)
 
 
 def _neighbours(graph: Graph, node: int) -> list[int]:

@@ -54,7 +54,10 @@ _REDIRECT = """<!doctype html><meta charset="utf-8"><meta name="referrer" conten
 <meta http-equiv="refresh" content="0; url={url}"><title>Label nodes</title>
 <a href="{url}">Label nodes</a>
 """
-_SHARED = ("text", "marks", "charts", "plain_table", "neighbourhood", "node", "theme")
+_SHARED = (
+    *("text", "marks", "charts", "plain_table"),
+    *("waterfall", "neighbourhood", "node", "theme"),
+)
 _OWN = ("question", "progress", "dialogs", "label")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from nodecopy.annotate.answers import Answers, file_time
-from nodecopy.annotate.node_view import NodeRows, neighbourhood
+from nodecopy.annotate.node_view import NodeRows, explained, neighbourhood
 from nodecopy.annotate.refit import Fit, Labels, Refitter
 from nodecopy.core.errors import InputError, NodecopyError, RunError, counted, shown
 from nodecopy.core.files import regular_file
@@ -21,11 +21,11 @@ from nodecopy.core.progress import sentences
 from nodecopy.problem.problem import Problem
 from nodecopy.read.labels import SUGGESTED, read_label_table
 from nodecopy.report import report_page
-from nodecopy.report.page_nodes import evidence_block
 from nodecopy.run import FitSettings, check_folder, read_settings, write_folder
 from nodecopy.run.fit import label_table, read_source
 from nodecopy.run.folder import ANSWERS, CONFIG, LABELS, begin_folder, incomplete_run
 from nodecopy.trust.accuracy import forecast
+from nodecopy.trust.label_errors import SuspectLabels
 from nodecopy.trust.next_labels import random_nodes
 
 RANDOM, AGAIN = "random", "again"
@@ -92,6 +92,7 @@ class Session:
         self._number = {str(id): n for n, id in enumerate(self._ids)}
         self._lock, self._finishing = threading.RLock(), threading.Lock()
         self._fit = Fit(Labels(-1, np.zeros(0, np.int64), np.zeros(0, np.int64)), ())
+        self._suspected: tuple[Any, SuspectLabels | None] = None, None  # computed for the key
         self._asked: dict[str, str] = {}  # how each node was chosen that a page may show
         n = len(self._ids)
         self._order = self._ids[random_nodes(np.ones(n, bool), n, settings.random_state)]
@@ -268,6 +269,7 @@ class Session:
             fit, label = self._fit, self.answers.labels.get(id)
             place = {name: k for k, name in enumerate(self.answers.classes)}
             known = {self._number[key]: place[name] for key, name in self._labels().items()}
+        around = neighbourhood(self.table, node, known, fit)
         probabilities: list[float] | None = None
         why = None
         if fit.result is not None:
@@ -275,8 +277,7 @@ class Session:
             by_class[fit.result.classes] = fit.result.probabilities[node]
             probabilities = by_class.round(4).tolist()
             if fit.explains:
-                (one,) = fit.result.explanations([node])
-                why = evidence_block(one, int(one.label), int(one.against), self.table.title)
+                why = explained(self.table, node, fit, around["ids"])
         return {
             "id": id,
             "name": self.table.title(node),
@@ -285,7 +286,7 @@ class Session:
             "columns": cells,
             "moreColumns": more,
             "why": why,
-            "around": neighbourhood(self.table, node, known, fit),
+            "around": around,
         }
 
     def finish(self, progress: bool = False) -> str:
@@ -392,10 +393,14 @@ class Session:
     def _suspect_rows(self) -> list[list[Any]]:
         """Return the labels to look at again: id, name, label, suggestion, and how likely wrong."""
         names, confirmed = self.answers.classes, self.answers.confirmed()
-        result, rows = self._fit.result, list[list[Any]]()
-        if result is None or result.held_out is None:
+        fit, rows, key = self._fit, list[list[Any]](), (self._fit, *self.answers.counts()[1:])
+        if self._suspected[0] != key:
+            right = [self._number[id] for id in confirmed if id in self._number]
+            self._suspected = key, fit.suspects(right, key[1])
+        suspects = self._suspected[1]
+        if suspects is None or fit.result is None:
             return rows
-        suspects, classes = result.suspect_labels, result.classes
+        classes = fit.result.classes
         columns = suspects.nodes, classes[suspects.known], classes[suspects.predicted]
         for node, *pair, probability in zip(*columns, suspects.probability, strict=True):
             id, (known, predicted) = str(self._ids[node]), (names[k] for k in pair)

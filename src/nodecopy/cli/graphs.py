@@ -1,11 +1,13 @@
-"""Commands on a graph: fit, predict, export, inspect, label."""
+"""Commands on a graph: fit, predict, explain, export, inspect, label."""
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 import webbrowser
 from contextlib import closing
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +15,7 @@ import typer
 
 from nodecopy.cli import reading
 from nodecopy.cli.reading import app
-from nodecopy.core.errors import InputError, counted
+from nodecopy.core.errors import InputError, counted, shown
 from nodecopy.read.options import FILES, with_flags
 
 if TYPE_CHECKING:
@@ -105,6 +107,45 @@ def export(
 
     path, size, notes = export_run(run, to, out, True)
     print("\n".join([*listed_sentences("note", notes), f"{size}: {path}"]))
+
+
+@app.command(rich_help_panel=reading.PANEL)
+def explain(
+    run: Annotated[str, typer.Argument(help="A folder that nodecopy fit or nodecopy label wrote.")],
+    nodes: Annotated[list[str], typer.Argument(help="Ids of nodes; several are compared.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON, a line per node.")] = False,
+) -> None:
+    """Show why nodes have their class: what adds up to its odds, as a waterfall.
+
+    nodecopy explain run 35
+
+    nodecopy explain run 35 1033
+    """
+    from nodecopy.read.inspection import printable
+    from nodecopy.result import Result
+    from nodecopy.trust.explanation import limits_of
+
+    result = Result.load(run)
+    given = result.nodes("explain")
+    place = {str(id): at for at, id in enumerate(given.ids[: given.num_classified])}
+    if unknown := [node for node in nodes if node not in place]:
+        like = shown(next(iter(place)))
+        raise InputError(f"no node has the id {shown(unknown[0])}; ids look like {like}")
+    several = result.explanations([place[node] for node in nodes])
+    if as_json:
+        print("\n".join(why.to_json() for why in several))
+        return
+    limits = limits_of(several)
+    drawn = [[printable(line) for line in why.lines(limits)] for why in several]
+    wide = max(len(line) for lines in drawn for line in lines) + 4
+    beside = len(several) * wide <= shutil.get_terminal_size().columns
+    rows = (
+        zip_longest(*drawn, fillvalue="") if beside else [(line,) for one in drawn for line in one]
+    )
+    print("\n".join("".join(line.ljust(wide) for line in row).rstrip() for row in rows))
+    for why in several:
+        title = [f"\n{printable(str(why.node))}:"] * (len(several) > 1)
+        print("\n".join([*title, *(f"  {printable(text)}" for text in why.sentences)]))
 
 
 @app.command(rich_help_panel=reading.PANEL)

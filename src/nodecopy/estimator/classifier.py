@@ -435,8 +435,9 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def explain(self, node: Hashable) -> Explanation:
         """Return why a node has its most probable class and not the next one, in parts that add up.
 
-        Which of its columns, neighbours and similar nodes add how much to the lead of the class,
-        and which labels it was learnt from; see `Explanation`, which a notebook shows as a table.
+        How much its columns, neighbours and similar nodes add to the log-odds of the class, and
+        which labels it was learnt from; see `Explanation`, which a notebook shows, `plot` draws
+        and `to_json` writes.
 
         Args:
             node: its name, or its number where nodes have no names.
@@ -448,7 +449,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> y = np.where(np.arange(200) < 20, data.labels, -1)
         >>> clf = NodeCopyClassifier(random_state=0).fit(data.graph, data.features, y)
         >>> why = clf.explain(150)
-        >>> bool(np.isclose(sum(row.points for row in why.evidence), why.lead))
+        >>> bool(np.isclose(sum(row.log_odds for row in why.evidence), why.log_odds))
         True
         """
         return self._fitted().explanations(self._numbers([node]).tolist())[0]

@@ -25,11 +25,12 @@ from nodecopy.features.matrix import FeatureMatrix, ties_to
 from nodecopy.graph import Graph, align_relations, join_relations
 from nodecopy.graph.neighbourhood import reach
 from nodecopy.nn.diffusion import Diffusion
+from nodecopy.predictions import Predictions
 from nodecopy.problem.problem import Problem
 from nodecopy.read.edges import build_graph
 from nodecopy.read.graphs import edge_rows
 from nodecopy.read.objects import read_problem
-from nodecopy.result import Predictions, Result
+from nodecopy.result import Result
 from nodecopy.stack.stacked import FittedStack
 
 # Nodes around the new ones that a model of a large graph is applied to, at most.

@@ -21,7 +21,7 @@ from nodecopy.result import Result
 # In this order: later ones use what earlier ones define.
 _SCRIPTS = (
     *("text", "data", "marks", "charts", "plain_table", "download", "sections", "table"),
-    *("neighbourhood", "node", "panel", "theme", "page"),
+    *("waterfall", "neighbourhood", "node", "panel", "theme", "page"),
 )
 LIBRARY = "vendor/echarts.min.js"
 # Of the whole page, in bytes.

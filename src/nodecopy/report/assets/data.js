@@ -7,7 +7,9 @@ const nodes = unpackNodes(data.nodes);
 const links = {
   offsets: unpack(Int32Array, data.links.offsets),
   targets: unpack(Int32Array, data.links.targets),
+  relations: data.links.relations && unpack(Uint8Array, data.links.relations),
 };
+const relationNames = data.links.relationNames;
 const otherTypes = data.otherTypes; // of nodes without a class; their numbers are -1, -2, …
 const classified = nodes.predicted.filter((k) => k >= 0).length;
 const placeOfId = new Map(nodes.ids.map((id, i) => [id, i]));
@@ -59,6 +61,8 @@ function probabilitiesOf(i) {
   const k = classNames.length;
   return Array.from(nodes.probabilities.subarray(i * k, (i + 1) * k), (p) => p / 10000);
 }
+
+const evidenceOf = (node) => data.evidence[node] ?? null;
 
 function neighboursOf(i) {
   return links.targets.subarray(links.offsets[i], links.offsets[i + 1]);
