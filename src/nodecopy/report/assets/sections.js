@@ -37,8 +37,11 @@ function showBox(title, style, sentences) {
   const items = sentences.map((sentence) =>
     make("li", {}, make("bdi", { class: "wrapped" }, shown(sentence))),
   );
+  const list = make("ul", {}, ...items);
   byId("alerts").append(
-    make("div", { class: style }, make("h2", {}, title), make("ul", {}, ...items)),
+    style.includes("warning")
+      ? make("div", { class: style }, make("h2", {}, title), list)
+      : make("details", { class: style }, make("summary", {}, `${title} (${items.length})`), list),
   );
 }
 

@@ -1,6 +1,8 @@
 // Why a node has its class: a waterfall of evidence, in log-odds of the class against the next one.
 
-const AXIS = [0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999];
+// Marks of the scale, those that matter first, and how far apart they are in percent of its width.
+const AXIS = [0.5, 0.9, 0.1, 0.99, 0.01, 0.999, 0.001, 0.75, 0.25, 0.6, 0.4];
+const APART = 16;
 const LABELS_SHOWN = 4;
 let compared = null; // { name, why } of another node, to look at beside this one
 
@@ -87,10 +89,14 @@ const across100 = (at, [low, high]) => (100 * (at - low)) / (high - low);
 
 // The scale: the probability of the class among the two.
 function axisRow(range) {
-  const within = AXIS.filter((p) => logOdds(p) >= range[0] - 0.01 && logOdds(p) <= range[1] + 0.01);
-  const apart = within.filter((p, i) => p === 0.5 || within.length < 4 || i % 2 === within.indexOf(0.5) % 2);
-  const tick = (p) => make("span", { style: `left: ${across100(logOdds(p), range)}%` }, `${+(100 * p).toFixed(1)}%`);
-  return make("li", { class: "axis", "aria-hidden": "true" }, make("span", {}), make("span", { class: "lane" }, ...apart.map(tick)), make("span", {}));
+  const ticks = new Map();
+  for (const p of AXIS) {
+    const at = across100(logOdds(p), range);
+    const free = [...ticks.values()].every((other) => Math.abs(other - at) >= APART);
+    if (at >= 0 && at <= 100 && free) ticks.set(p, at);
+  }
+  const marks = [...ticks].map(([p, at]) => make("span", { style: `left: ${at}%` }, `${+(100 * p).toFixed(1)}%`));
+  return make("li", { class: "axis", "aria-hidden": "true" }, make("span", {}), make("span", { class: "lane" }, ...marks), make("span", {}));
 }
 
 // A node on this page is named by its place.
