@@ -17,6 +17,7 @@ from nodecopy.report.summary import relation_sentences, unseen_sentence
 from nodecopy.result import Result
 from nodecopy.stack.held_out import HeldOut
 from nodecopy.trust.components import weights_in_words
+from nodecopy.trust.label_errors import SuspectLabels
 
 _BINS = 20
 _COLUMNS = 40  # that are listed
@@ -50,21 +51,16 @@ def page_data(result: Result, source: str, max_nodes: int = MAX_NODES) -> dict[s
 
     def listing(sentence: str, of: NDArray[np.int64], **columns: NDArray[Any]) -> dict[str, Any]:
         """Return the first rows of a list of nodes, or of pairs of them."""
-        values = {name: column[:rows].round(4).tolist() for name, column in columns.items()}
+        count = min(rows, len(of))
+        values = {name: column[:count].round(4).tolist() for name, column in columns.items()}
         listed = place[of[:rows]].tolist()
         return {"sentence": sentence, "total": len(of), "nodes": listed} | values
 
     chosen, edges, suspects = lists.next_labels, lists.suspect_edges, lists.suspect_labels
     contradicted, columns = np.zeros(0, np.int64), {}
     if suspects is not None:
-        some = suspects.probability >= _SUSPECT
-        contradicted, columns = (
-            suspects.nodes[some],
-            {
-                "predicted": suspects.predicted[some],
-                "probability": suspects.probability[some],
-            },
-        )
+        contradicted = suspects.nodes[: _listed(suspects)]
+        columns = {"predicted": suspects.predicted, "probability": suspects.probability}
     evidence, sections = _evidence(result, place), _held_out_sections(result)
     warnings = [*result.warnings, *lists.failures.values()]
     return {
@@ -241,7 +237,7 @@ def _suspect_labels(result: Result) -> str:
     count = len(suspects.nodes)
     if count == 0:
         return "Held-out predictions contradict no known label."
-    listed = int(np.count_nonzero(suspects.probability >= _SUSPECT))
+    listed = _listed(suspects)
     contradict = f"Held-out predictions contradict {counted(count, 'known label')}"
     if listed == 0:
         return (
@@ -254,6 +250,11 @@ def _suspect_labels(result: Result) -> str:
         "wrong, not that the other one is right. Look before you change a label: an odd node with "
         "a true label looks the same."
     )
+
+
+def _listed(suspects: SuspectLabels) -> int:
+    """Return how many of the labels that are contradicted may well be wrong: the first ones."""
+    return int(np.count_nonzero(suspects.probability >= _SUSPECT))
 
 
 def _suggestions(result: Result) -> str:
