@@ -322,6 +322,8 @@ def test_a_waterfall_opens_to_its_pieces_and_two_are_compared(driver, written):
     left, right = (fall.rect for fall in page.all(".fall"))
     assert left["y"] == right["y"]
     assert left["x"] + left["width"] <= right["x"]
+    page.one(".compare").click()
+    assert [title.text for title in page.all(".fall h4")] == ["7"]
     assert page.errors() == []
 
 

@@ -44,8 +44,9 @@ function compareButton(name, why) {
   const hint = make("span", { class: "quiet", role: "status" });
   button.addEventListener("click", () => {
     compared = held ? null : { name, why };
-    button.disabled = true;
-    hint.textContent = held ? " Done." : " Open another node: this one is shown beside it.";
+    button.hidden = true;
+    if (held) document.querySelector(".fall + .fall")?.remove();
+    else hint.textContent = "Open another node: this one is shown beside it.";
   });
   return make("p", {}, button, hint);
 }
