@@ -53,8 +53,10 @@ function secondStep(centre, near, drawn) {
 // node in the middle. Nothing is random: the same node is always drawn alike.
 function places({ centre, inner, outer }) {
   const members = [centre, ...inner, ...outer];
-  const at = members.map((_, i) => {
-    const [radius, angle] = [i > inner.length ? 2 : i > 0 ? 1 : 0, 2.4 * i]; // the golden angle
+  const ranks = new Map([...members].sort((a, b) => a - b).map((node, i) => [node, i]));
+  const at = members.map((node, i) => {
+    const radius = i > inner.length ? 2 : i > 0 ? 1 : 0;
+    const angle = 2.4 * ranks.get(node); // the golden angle, whatever they add
     return { x: radius * Math.cos(angle), y: radius * Math.sin(angle) };
   });
   const number = new Map(members.map((node, i) => [node, i]));
