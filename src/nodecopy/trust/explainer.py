@@ -147,7 +147,7 @@ def parts_of(model: Fitted, graph: Graph, features: FeatureMatrix) -> list[Part]
     each = zip(model.components, pool.weights, pool.calibrators, model.views, strict=True)
     for number, (fitted, weight, calibrator, view) in enumerate(each):
         p = fitted.probabilities if model.each is None else model.each[number]
-        if len(p) < graph.num_nodes:
+        if len(p) != graph.num_nodes:
             p = fitted.predict(near[view].graph, mapped, model.part).probabilities
         parts.append(Part(fitted, weight, calibrator, near[view], p))
     return parts

@@ -51,8 +51,8 @@ const tooFew = () => state.suggested > 0 && (state.restsOn ?? 0) < FEWEST;
 function accuracyFact(last) {
   if (!last) return ["–", "takes two labels of some class"];
   if (tooFew()) {
-    const so = `so far ${whole(state.restsOn ?? 0)}`;
-    return ["not yet", `It takes ${FEWEST} labels of nodes drawn at random, ${so}; every fourth question is about one.`];
+    const few = `It takes ${FEWEST} labels of nodes drawn at random, in classes with two labels; so far ${state.restsOn ?? 0}.`;
+    return ["not yet", `${few} Every fourth question is about such a node.`];
   }
   const [, accuracy, low, high] = last;
   if (high - low <= WIDE) return [wholePercent(accuracy), `95% interval ${span(low, high)}. ${restsOn()}`];
