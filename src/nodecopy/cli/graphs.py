@@ -71,22 +71,42 @@ def fit(
     without=("label_columns", "label_type", "repeated_edges", "column_types"),
 )
 def predict(
-    model: Annotated[str, typer.Option(help="The folder model that nodecopy fit wrote.")],
     out: Annotated[str, typer.Option(help="CSV or Parquet file to write.")],
+    run: Annotated[
+        str | None,
+        typer.Argument(help="A folder that nodecopy fit wrote: tables hold what is new."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="The folder model of a fit: tables hold the whole graph.")
+    ] = None,
     **options: Any,
 ) -> None:
-    """Apply a fitted model to other tables, e.g. a graph that has grown."""
+    """Predict new nodes of a fitted graph, or a whole graph that has changed, without a new fit.
+
+    nodecopy predict run --nodes new_nodes.csv --edges new_edges.csv --out new.csv
+
+    nodecopy predict --model run/model --nodes nodes.csv --edges edges.csv --out all.csv
+    """
     from nodecopy.read.inspection import listed_sentences
     from nodecopy.result import incomplete_model
     from nodecopy.run.predict import check_predictions_file, predict_tables, write_predictions
 
+    folder = run or model
+    if folder is None or (run and model):
+        raise InputError(
+            "name the folder of a fit (nodecopy predict RUN) where the tables hold what is new, or "
+            "--model FOLDER where they hold the whole graph; got " + ("both" if folder else "none")
+        )
     coverage, settings = options["coverage"], reading.settings_of(options)
     target = check_predictions_file(out)
-    table, predictions = predict_tables(model, settings, coverage, options["text_model"], True)
+    table, predictions = predict_tables(
+        folder, settings, coverage, options["text_model"], True, only_new=run is not None
+    )
     write_predictions(predictions, target)
-    line = incomplete_model(model)
+    line = incomplete_model(folder)
     notes = [*map(with_flags, table.notes), *([line] if line else [])]
-    rows = f"{table.num_classified:,} {next(iter(table.node_types), 'nodes')}: {out}"
+    which = "new " if run else ""
+    rows = f"{len(predictions.ids):,} {which}{next(iter(table.node_types), 'nodes')}: {out}"
     print("\n".join([*listed_sentences("note", notes), rows]))
 
 
