@@ -223,11 +223,18 @@ def test_a_missing_extra_is_named(run: Path, to: str, package: str, tmp_path, mo
         written(run, to, tmp_path)
 
 
-def test_tables_that_changed_are_refused(tmp_path: Path):
+def test_the_tables_are_not_needed_any_more(tmp_path: Path):
     run = fit_two(tmp_path, ["a", "b", "c", "d", "e"])
-    with (tmp_path / "edges.csv").open("a") as file:
-        file.write("a,new\n")
-    with pytest.raises(ValueError, match="other nodes"):
+    (tmp_path / "edges.csv").unlink()
+    assert export_run(run, "gexf")[1:] == ("5 nodes, 5 edges", [])
+
+
+def test_predictions_and_model_of_two_fits_are_refused(tmp_path: Path):
+    run = fit_two(tmp_path, ["a", "b", "c", "d", "e"])
+    (run / "predictions.parquet").rename(tmp_path / "old.parquet")
+    fit_two(tmp_path, ["a", "b", "c", "d", "e", "f"])
+    (tmp_path / "old.parquet").replace(run / "predictions.parquet")
+    with pytest.raises(ValueError, match="two fits"):
         export_run(run, "parquet")
 
 

@@ -102,14 +102,14 @@ def test_every_part_of_a_run_says_what_it_does_and_how_far_it_is(settings, tmp_p
     write_folder(run, tmp_path / "run", lambda: report_page(run.result), show)
     other = FitSettings(settings.edges, nodes=settings.nodes)
     predict_tables(tmp_path / "run/model", other, progress=show)
-    export_run(tmp_path / "run", "parquet", progress=show)
+    exported, *_ = export_run(tmp_path / "run", "parquet", progress=show)
     reading = ["reading nodes", "reading edges", "numbering nodes"]
     reading += ["reading columns", "numbering edges", "encoding columns"]
     writing = ["predictions", "next labels", "suspect edges", "missing edges"]
     writing += ["explanations", "report"]
     assert [name for name, _ in groupby(told, key=lambda at: at[0])] == [
         *(*reading, "fitting", *writing),
-        *(*reading, "applying the model", *reading),
+        *(*reading, "applying the model", "reading the run", f"writing {exported}"),
     ]
     assert all(0 <= done <= total for _, done, total in told)
     assert "progress" not in Result.load(tmp_path / "run").arguments

@@ -1,6 +1,6 @@
 """Export a run: its graph and predictions as files that Gephi, Neo4j, DuckDB and Excel open.
 
-Predictions are those in the folder; the graph is read again from the tables that its settings name.
+Graph and predictions are those in the folder: tables are not read again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from nodecopy.core.errors import InputError, RunError, counted, missing_extra, unknown_name
 from nodecopy.core.files import replacing
-from nodecopy.core.progress import Show, progress_bar
+from nodecopy.core.progress import Show, progress_steps
 from nodecopy.predictions import (
     COLOURS,
     ID,
@@ -33,9 +33,8 @@ from nodecopy.predictions import (
     networkx_graph,
     node_columns,
 )
-from nodecopy.run.fit import read_source
+from nodecopy.result import Result
 from nodecopy.run.folder import CONFIG, PARQUET, incomplete_run, write_table
-from nodecopy.run.settings import read_settings
 
 # Characters that XML and workbooks cannot hold; the first 32 have pictures in Unicode.
 _PICTURES = dict.fromkeys((*range(0xD800, 0xE000), 0xFFFE, 0xFFFF), 0xFFFD)
@@ -74,24 +73,26 @@ def export_run(
         import_module(package)
     except ImportError:
         raise InputError(missing_extra(f"--to {to}", package, extra)) from None
-    nodes, edges = _tables(folder, progress)
-    try:
-        with progress_bar(f"writing {target}", progress):
+    with progress_steps({"reading the run": 1, f"writing {target}": 2}, progress) as begin:
+        begin("reading the run")
+        nodes, edges = _tables(folder)
+        begin(f"writing {target}")
+        try:
             notes = [incomplete_run(folder), *write(to, nodes, edges, target)]
-    except OSError as error:
-        raise RunError(f"cannot write {target}: {error}") from error
+        except OSError as error:
+            raise RunError(f"cannot write {target}: {error}") from error
     size = f"{counted(len(nodes[ID]), 'node')}, {counted(len(edges[SOURCE]), 'edge')}"
     return target, size, list(filter(None, notes))
 
 
-def _tables(folder: Path, progress: Show) -> tuple[Columns, Columns]:
+def _tables(folder: Path) -> tuple[Columns, Columns]:
     """Return the nodes of a run with their predictions, and its edges."""
     import duckdb
 
     for name in (CONFIG, PARQUET):
         if not (folder / name).is_file():
             raise InputError(f"{folder} has no {name}; accepted: a folder that nodecopy fit wrote")
-    given = read_source(read_settings(folder / CONFIG), progress)
+    given = Result.load(folder).nodes("export")
     query = "FROM read_parquet(?, hive_partitioning = false)"
     try:
         with duckdb.connect() as connection:
@@ -104,7 +105,7 @@ def _tables(folder: Path, progress: Show) -> tuple[Columns, Columns]:
     }
     ids = given.ids[: given.num_classified]
     if [*map(str, ids.tolist())] != [*map(str, predicted[ID].tolist())]:
-        raise InputError(f"the tables of {folder} have other nodes than at its fit: fit again")
+        raise InputError(f"{PARQUET} and the model in {folder} are of two fits: fit again")
     return node_columns(given, predicted), edge_columns(given)
 
 
