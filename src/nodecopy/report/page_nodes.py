@@ -33,7 +33,8 @@ def choose_nodes(result: Result, max_nodes: int = MAX_NODES) -> NDArray[np.int64
     """Return the nodes that the page holds, in the order of their ids [n].
 
     All of them, if they are few enough; else those in its lists (suggested ones, ends of suspect
-    edges, those with a suspect label), some with a label, and others, the least certain first.
+    and missing edges, those with a suspect label), some with a label, and others, the least certain
+    first.
     """
     count = len(result.given.labels)
     nodes = np.arange(count) if count <= max_nodes else _telling_nodes(result, max_nodes)
@@ -48,7 +49,8 @@ def _telling_nodes(result: Result, max_nodes: int) -> NDArray[np.int64]:
     least = np.argsort(certainty, kind="stable")
     labelled = least[result.labels[least] >= 0]
     lists = result.lists
-    listed = [lists.next_labels.nodes[:rows], lists.suspect_edges.nodes[:rows].ravel()]
+    pairs = lists.suspect_edges.nodes[:rows], lists.missing_edges.nodes[:rows]
+    listed = [lists.next_labels.nodes[:rows], *(some.ravel() for some in pairs)]
     if lists.suspect_labels is not None:
         listed.append(lists.suspect_labels.nodes[:rows])
     ranked = np.concatenate([*listed, labelled[: max_nodes // 4], least])
