@@ -87,7 +87,8 @@ def browser() -> Iterator[Any]:
 
     options = webdriver.ChromeOptions()
     options.binary_location = str(BROWSER)
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+    quiet = "--disable-gpu", "--disable-dev-shm-usage", "--enable-unsafe-swiftshader"
+    for argument in ("--headless=new", "--no-sandbox", *quiet):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     started = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))

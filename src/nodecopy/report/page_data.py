@@ -12,6 +12,7 @@ from nodecopy.core.errors import counted
 from nodecopy.core.metrics import reliability_curve, wilson_interval
 from nodecopy.read.inspection import columns_read
 from nodecopy.report import page_nodes
+from nodecopy.report.map import map_block
 from nodecopy.report.page_nodes import MAX_NODES, evidence_block, packed
 from nodecopy.report.summary import relation_sentences, unseen_sentence
 from nodecopy.result import Result
@@ -41,7 +42,6 @@ def page_data(result: Result, source: str, max_nodes: int = MAX_NODES) -> dict[s
     given, lists = result.nodes("report"), result.lists
     labels, graph = result.labels, given.graph
     place = page_nodes.place_of(nodes, graph.num_nodes)
-    offsets, targets = page_nodes.links_among(graph, nodes)
 
     def listing(sentence: str, of: NDArray[np.int64], **columns: NDArray[Any]) -> dict[str, Any]:
         """Return the first rows of a list of nodes, or of pairs of them."""
@@ -75,9 +75,22 @@ def page_data(result: Result, source: str, max_nodes: int = MAX_NODES) -> dict[s
         "suspectLabels": listing(_suspect_labels(result), contradicted, **columns),
         "suspects": listing(_suspicion(result), edges.nodes, surprise=edges.surprise),
         "nodes": page_nodes.node_columns(result, nodes),
-        "links": {"offsets": packed(offsets, np.int32), "targets": packed(targets, np.int32)},
+        "map": _map(result, nodes),
         "evidence": evidence,
     }
+
+
+def _map(result: Result, nodes: NDArray[np.int64]) -> dict[str, Any]:
+    """Return where the nodes lie, their links, and which held-out labels were predicted.
+
+    A held-out label that was predicted is 1, another one 2; a node without one is 0.
+    """
+    graph, p = result.nodes("report").graph, np.asarray(result.model.probabilities)
+    block = map_block(*page_nodes.links_among(graph, nodes), p[nodes], result.seed)
+    outcome = np.zeros(graph.num_nodes)
+    if (held_out := result.held_out) is not None:
+        outcome[held_out.nodes] = np.where(held_out.right, 1, 2)
+    return block | {"heldOut": packed(outcome[nodes], np.uint8)}
 
 
 def _evidence(result: Result, place: NDArray[np.int64]) -> dict[str, Any]:
@@ -158,8 +171,8 @@ def _left_out(shown: int, total: int) -> str | None:
         return None
     return (
         f"The page holds {shown:,} of {total:,} nodes, so that it stays under 5 MB: those of "
-        "its lists, labelled ones, and the least certain. Charts count all nodes, and "
-        "predictions.csv lists them."
+        "its lists, labelled ones, the least certain, and ends of edges drawn at random. Charts "
+        "count all nodes, and predictions.csv lists them."
     )
 
 

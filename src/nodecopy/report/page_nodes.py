@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.core.rng import stream
 from nodecopy.graph import Graph
 from nodecopy.nn.evidence import OF_NODES, OTHERS
 from nodecopy.result import Result
@@ -31,7 +32,8 @@ def choose_nodes(result: Result, max_nodes: int = MAX_NODES) -> NDArray[np.int64
     """Return the nodes that the page holds, in the order of their ids [n].
 
     All of them, if they are few enough; else those in its lists (suggested ones, ends of suspect
-    edges, those with a suspect label), some with a label, and others, the least certain first.
+    edges, those with a suspect label), some with a label, the least certain, and the ends of edges
+    drawn at random, which show what the graph is like.
     """
     count = len(result.given.labels)
     nodes = np.arange(count) if count <= max_nodes else _telling_nodes(result, max_nodes)
@@ -49,10 +51,20 @@ def _telling_nodes(result: Result, max_nodes: int) -> NDArray[np.int64]:
     listed = [lists.next_labels.nodes[:rows], lists.suspect_edges.nodes[:rows].ravel()]
     if lists.suspect_labels is not None:
         listed.append(lists.suspect_labels.nodes[:rows])
-    ranked = np.concatenate([*listed, labelled[: max_nodes // 4], least])
+    some, drawn = max_nodes // 4, _ends_of_random_edges(result, max_nodes)
+    ranked = np.concatenate([*listed, labelled[:some], least[:some], drawn, least])
     others = np.arange(len(result.labels), len(result.given.labels))  # of other node types
     ranked = np.append(ranked, others)
     return np.array(list(dict.fromkeys(ranked.tolist()))[:max_nodes], np.int64)
+
+
+def _ends_of_random_edges(result: Result, count: int) -> NDArray[np.int64]:
+    graph = result.nodes("report").graph
+    if len(graph.indices) == 0:
+        return np.zeros(0, np.int64)
+    places = stream(result.seed, "sample of the page").integers(len(graph.indices), size=count)
+    starts = np.searchsorted(graph.indptr, places, side="right") - 1
+    return np.stack([starts, graph.indices[places]], axis=1).ravel()
 
 
 def natural(text: str) -> tuple[list[tuple[int, str]], str]:
