@@ -77,7 +77,9 @@ class Page:
         return self.run(script)
 
     def errors(self) -> list[Any]:
-        return self.driver.get_log("browser")
+        """Return what is on the console, but for remarks on how WebGL is emulated."""
+        lines = self.driver.get_log("browser")
+        return [line for line in lines if "GL Driver Message" not in line["message"]]
 
 
 @contextmanager

@@ -54,8 +54,11 @@ _REDIRECT = """<!doctype html><meta charset="utf-8"><meta name="referrer" conten
 <meta http-equiv="refresh" content="0; url={url}"><title>Label nodes</title>
 <a href="{url}">Label nodes</a>
 """
-_SHARED = ("text", "marks", "charts", "plain_table", "neighbourhood", "node", "theme")
-_OWN = ("question", "progress", "dialogs", "label")
+_SHARED = (
+    *("text", "packed", "marks", "charts", "plain_table", "neighbourhood", "node", "theme"),
+    *("map_view", "map_colours", "map"),
+)
+_OWN = ("question", "question_map", "progress", "dialogs", "label")
 
 
 class Served:
@@ -155,6 +158,9 @@ def create_app(session: Session, token: str, port: int) -> ASGIApp:
     def node(request: Request) -> Response:
         return JSONResponse(session.view(request.query_params.get("id", "")))
 
+    def graph_map(request: Request) -> Response:
+        return JSONResponse(session.map())
+
     def search(request: Request) -> Response:
         return JSONResponse({"nodes": session.search(request.query_params.get("q", ""))})
 
@@ -168,6 +174,7 @@ def create_app(session: Session, token: str, port: int) -> ASGIApp:
         Route("/report", report),
         Route("/api/state", state),
         Route("/api/node", node),
+        Route("/api/map", graph_map),
         Route("/api/search", search),
         Route("/api/{change}", change, methods=["POST"]),
     ]

@@ -51,18 +51,19 @@ def _telling_nodes(result: Result, max_nodes: int) -> NDArray[np.int64]:
     listed = [lists.next_labels.nodes[:rows], lists.suspect_edges.nodes[:rows].ravel()]
     if lists.suspect_labels is not None:
         listed.append(lists.suspect_labels.nodes[:rows])
-    some, drawn = max_nodes // 4, _ends_of_random_edges(result, max_nodes)
+    some, graph = max_nodes // 4, result.nodes("report").graph
+    drawn = ends_of_random_edges(graph, max_nodes, result.seed)
     ranked = np.concatenate([*listed, labelled[:some], least[:some], drawn, least])
     others = np.arange(len(result.labels), len(result.given.labels))  # of other node types
     ranked = np.append(ranked, others)
     return np.array(list(dict.fromkeys(ranked.tolist()))[:max_nodes], np.int64)
 
 
-def _ends_of_random_edges(result: Result, count: int) -> NDArray[np.int64]:
-    graph = result.nodes("report").graph
+def ends_of_random_edges(graph: Graph, count: int, seed: int) -> NDArray[np.int64]:
+    """Return both ends of edges drawn at random, which keep more links than random nodes [2n]."""
     if len(graph.indices) == 0:
         return np.zeros(0, np.int64)
-    places = stream(result.seed, "sample of the page").integers(len(graph.indices), size=count)
+    places = stream(seed, "sample of nodes").integers(len(graph.indices), size=count)
     starts = np.searchsorted(graph.indptr, places, side="right") - 1
     return np.stack([starts, graph.indices[places]], axis=1).ravel()
 

@@ -29,6 +29,8 @@ class GraphMap {
     });
     this.status = make("p", { id: "map-status", role: "status" });
     this.names = make("div", { class: "map-names", "aria-hidden": "true" });
+    const frame = make("div", { class: "map-frame" }, this.host, this.names);
+    host.replaceChildren(frame);
     this.view = new MapView(this.host, { ...source, selected: (node) => this.tell(node) });
     this.modes = [
       classMode(source, this),
@@ -38,8 +40,8 @@ class GraphMap {
     ];
     this.mode = this.modes[0];
     this.key = make("div", { id: "map-key" });
-    host.replaceChildren(
-      make("div", { class: "map-frame" }, this.host, this.names, this.zoomButtons()),
+    frame.append(this.zoomButtons());
+    host.append(
       make("div", { class: "map-side" }, ...this.controls(), this.key, this.status),
       make("p", { class: "quiet map-help", id: "map-help" }, MAP_HELP, ...this.limits()),
     );

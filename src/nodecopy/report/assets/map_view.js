@@ -136,7 +136,8 @@ class MapView {
     this.node = -1;
     this.suspects = new Set(); // edges that are drawn as such, see `addEdges` for their names
     this.graph = new sigma.UndirectedGraph();
-    this.radius = Math.max(1.3, Math.min(7, 48 / this.count ** 0.36));
+    const room = Math.max(0.6, Math.min(1.2, Math.min(host.clientWidth, host.clientHeight) / 540));
+    this.radius = Math.max(1.3, room * Math.min(7, 48 / this.count ** 0.36));
     for (let i = 0; i < this.count; i++) {
       const place = { x: source.x[i], y: source.y[i], size: this.radius };
       const look = { color: "#888", outline: "#888", mark: MARKS.none };
