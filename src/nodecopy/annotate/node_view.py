@@ -1,4 +1,4 @@
-"""What the page shows of nodes: rows of one in tables, a small graph around it, and a map of all."""
+"""What the page shows of nodes: columns of one, a small graph around it, and a map of all."""
 
 from __future__ import annotations
 

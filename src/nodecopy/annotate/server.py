@@ -158,9 +158,6 @@ def create_app(session: Session, token: str, port: int) -> ASGIApp:
     def node(request: Request) -> Response:
         return JSONResponse(session.view(request.query_params.get("id", "")))
 
-    def graph_map(request: Request) -> Response:
-        return JSONResponse(session.map())
-
     def search(request: Request) -> Response:
         return JSONResponse({"nodes": session.search(request.query_params.get("q", ""))})
 
@@ -174,7 +171,7 @@ def create_app(session: Session, token: str, port: int) -> ASGIApp:
         Route("/report", report),
         Route("/api/state", state),
         Route("/api/node", node),
-        Route("/api/map", graph_map),
+        Route("/api/map", lambda request: JSONResponse(session.map())),
         Route("/api/search", search),
         Route("/api/{change}", change, methods=["POST"]),
     ]
