@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from nodecopy.read.synthetic import planted_partition
-from nodecopy.report.map import class_points, positions
+from nodecopy.report.map import class_points, column_blocks, positions
 
 
 def links(seed: int = 0) -> tuple[sp.csr_array, np.ndarray]:
@@ -57,6 +59,25 @@ def test_classes_with_many_edges_between_them_are_side_by_side():
     apart = np.linalg.norm(points[:, None] - points, axis=2)
     near = np.abs(order[:, None] - order) == 1
     assert apart[near] == pytest.approx(1)
+
+
+def test_columns_are_ranks_or_numbers_of_values():
+    days = np.array(
+        ["2020-01-01", "2020-01-03", "NaT", "2020-01-02", "2020-01-02"], "datetime64[us]"
+    )
+    columns = {
+        "age": np.array([30, np.nan, 20, 40, 1000], np.float32),
+        "city": np.array(["Bonn", "Rome", None, "Rome", "Oslo"], object),
+        "since": days,
+    }
+    age, city, since = column_blocks(columns, np.array([4, 0, 1, 2, 3, 5]))
+    codes = [list(base64.b64decode(block["codes"])) for block in (age, city, since)]
+    assert codes[0] == [254, 85, 255, 0, 169, 255]  # the last node has another type
+    assert age["ends"] == ["20", "40", "1,000"]
+    assert codes[1] == [2, 1, 0, 255, 0, 255]
+    assert city["values"] == ["Rome", "Bonn", "Oslo"]
+    assert codes[2] == [127, 0, 254, 255, 127, 255]
+    assert since["ends"] == ["2020-01-01", "2020-01-02", "2020-01-03"]
 
 
 @pytest.mark.parametrize("count", [1, 2])

@@ -56,7 +56,7 @@ _REDIRECT = """<!doctype html><meta charset="utf-8"><meta name="referrer" conten
 """
 _SHARED = (
     *("text", "packed", "marks", "charts", "plain_table", "neighbourhood", "node", "theme"),
-    *("map_view", "map_colours", "map"),
+    *("map_discs", "map_view", "map_colours", "map"),
 )
 _OWN = ("question", "question_map", "progress", "dialogs", "label")
 

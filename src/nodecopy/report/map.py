@@ -15,6 +15,7 @@ Nothing of it depends on the machine's random state: the same fit gives the same
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,9 @@ _STEP, _FURTHEST = 0.3, 0.1
 _CELLS = 64, 256
 # Hops over which random numbers are averaged, so that nodes of one class do not start at one point.
 _HOPS, _SPREAD = 10, 0.1
+# Columns that nodes can be coloured by, and values of a category that have a colour.
+_COLUMNS, _VALUES = 12, 7
+_MISSING = 255
 
 Points = NDArray[np.float64]
 
@@ -121,6 +125,54 @@ def class_points(edges: NDArray[np.float64], sizes: NDArray[np.float64]) -> Poin
     points = np.empty((len(sizes), 2))
     points[order] = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     return points
+
+
+def column_blocks(
+    columns: Mapping[str, NDArray[Any]], nodes: NDArray[np.int64]
+) -> list[dict[str, Any]]:
+    """Return what nodes can be coloured by: the first columns of a table, a byte for each node.
+
+    Of numbers and dates the byte is the rank, from 0 to 254, of a category the number of its value,
+    the commonest first; 255 where the value is missing.
+
+    Args:
+        columns: numbers, dates or strings of the nodes that have classes, by name [n].
+        nodes: that the page holds; those of other types have no value.
+    """
+    blocks = []
+    for name, values in list(columns.items())[:_COLUMNS]:
+        some = nodes[nodes < len(values)]
+        codes, legend = _coded(values[some])
+        padded = np.full(len(nodes), _MISSING)
+        padded[nodes < len(values)] = codes
+        blocks.append({"name": name, "codes": packed(padded, np.uint8)} | legend)
+    return blocks
+
+
+def _coded(values: NDArray[Any]) -> tuple[NDArray[np.int64], dict[str, list[str]]]:
+    """Return the byte of each value, and what the bytes mean."""
+    codes = np.full(len(values), _MISSING)
+    if values.dtype.kind in "OU":
+        known = np.array([value is not None and value != "" for value in values], bool)
+        names, places, counts = np.unique(
+            values[known].astype(str), return_inverse=True, return_counts=True
+        )
+        order = np.argsort(-counts, kind="stable")
+        rank = np.empty(len(names), np.int64)
+        rank[order] = np.arange(len(names))
+        codes[known] = np.minimum(rank[places], _VALUES)
+        return codes, {"values": names[order[:_VALUES]].tolist()}
+    known = ~np.isnat(values) if values.dtype.kind == "M" else np.isfinite(values)
+    ordered = np.sort(values[known])
+    if len(ordered) == 0:
+        return codes, {"ends": []}
+    middle = [np.searchsorted(ordered, values[known], side) for side in ("left", "right")]
+    codes[known] = (254 * (middle[0] + middle[1] - 1) / max(2 * len(ordered) - 2, 1)).round()
+    return codes, {"ends": [_written(ordered[at]) for at in (0, len(ordered) // 2, -1)]}
+
+
+def _written(value: Any) -> str:
+    return str(value)[:10] if isinstance(value, np.datetime64) else f"{float(value):,.6g}"
 
 
 def _smooth_noise(links: sp.csr_array, seed: int) -> Points:

@@ -12,7 +12,7 @@ from nodecopy.core.errors import counted
 from nodecopy.core.metrics import reliability_curve, wilson_interval
 from nodecopy.read.inspection import columns_read
 from nodecopy.report import page_nodes
-from nodecopy.report.map import map_block
+from nodecopy.report.map import column_blocks, map_block
 from nodecopy.report.page_nodes import MAX_NODES, evidence_block, packed
 from nodecopy.report.summary import relation_sentences, unseen_sentence
 from nodecopy.result import Result
@@ -81,16 +81,18 @@ def page_data(result: Result, source: str, max_nodes: int = MAX_NODES) -> dict[s
 
 
 def _map(result: Result, nodes: NDArray[np.int64]) -> dict[str, Any]:
-    """Return where the nodes lie, their links, and which held-out labels were predicted.
+    """Return where the nodes lie, their links, and what they can be coloured by.
 
     A held-out label that was predicted is 1, another one 2; a node without one is 0.
     """
-    graph, p = result.nodes("report").graph, np.asarray(result.model.probabilities)
+    given, p = result.nodes("report"), np.asarray(result.model.probabilities)
+    graph = given.graph
     block = map_block(*page_nodes.links_among(graph, nodes), p[nodes], result.seed)
     outcome = np.zeros(graph.num_nodes)
     if (held_out := result.held_out) is not None:
         outcome[held_out.nodes] = np.where(held_out.right, 1, 2)
-    return block | {"heldOut": packed(outcome[nodes], np.uint8)}
+    columns = column_blocks(given.plain, nodes)
+    return block | {"heldOut": packed(outcome[nodes], np.uint8), "columns": columns}
 
 
 def _evidence(result: Result, place: NDArray[np.int64]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ function takeMap(block) {
 function buildQuestionMap(block) {
   fetched.positions = block.positions;
   fetched.places = new Map(block.ids.map((id, i) => [id, i]));
-  graphMap?.view.renderer.kill();
+  graphMap?.view.remove();
   const source = {
     ...mapPlaces(block.positions),
     ...seenClasses(block),

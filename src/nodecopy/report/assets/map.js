@@ -29,7 +29,7 @@ class GraphMap {
     });
     this.status = make("p", { id: "map-status", role: "status" });
     this.names = make("div", { class: "map-names", "aria-hidden": "true" });
-    const frame = make("div", { class: "map-frame" }, this.host, this.names);
+    const frame = make("div", { class: "map-frame" }, this.host);
     host.replaceChildren(frame);
     this.view = new MapView(this.host, { ...source, selected: (node) => this.tell(node) });
     this.modes = [
@@ -40,6 +40,8 @@ class GraphMap {
     ];
     this.mode = this.modes[0];
     this.key = make("div", { id: "map-key" });
+    // Above the nodes, and below the one that is pointed at.
+    this.view.renderer.getCanvases().chosen.before(this.names);
     frame.append(this.zoomButtons());
     host.append(
       make("div", { class: "map-side" }, ...this.controls(), this.key, this.status),
@@ -92,9 +94,8 @@ class GraphMap {
   suspectSwitch() {
     const box = make("input", { type: "checkbox", id: "map-suspects" });
     box.addEventListener("change", () => {
-      const edges = this.source.suspectLinks.map(([u, v]) => `${Math.min(u, v)}-${Math.max(u, v)}`);
-      this.view.suspects = new Set(box.checked ? edges : []);
-      this.redraw();
+      this.view.suspects = box.checked ? this.source.suspectLinks : [];
+      this.view.drawChosen();
     });
     return make("label", { class: "switch" }, box, "Show suspect edges");
   }
@@ -109,8 +110,7 @@ class GraphMap {
 
   goTo(node) {
     this.view.select(node);
-    const { x, y } = this.view.renderer.getNodeDisplayData(node);
-    this.view.move({ x, y, ratio: Math.min(this.view.camera.getState().ratio, 0.35) });
+    this.view.show(node, Math.min(this.view.camera.getState().ratio, 0.35));
     this.host.focus({ preventScroll: true });
     this.tell(node);
   }

@@ -106,35 +106,65 @@ function heldOutMode(source) {
   };
 }
 
-// By rank, so that a few large values do not leave the others alike.
-function columnMode({ title, values, format }) {
-  const sorted = Float64Array.from(values).filter((value) => !Number.isNaN(value)).sort();
-  const share = (value) => (sorted.length < 2 ? 0 : rankOf(sorted, value) / (sorted.length - 1));
+// A column of a table: of numbers by rank, so that a few large ones do not leave the others alike;
+// of a category the commonest values have a colour.
+const MISSING = 255;
+
+function columnMode({ name, codes, ends, values }) {
+  const title = shortened(name, 40);
+  if (values) return valueMode(title, codes, values);
   return {
     title,
     paint: () => {
       const [shade, outline] = [scale(ink("--band"), ink("--fill-0")), scale(ink("--link"), ink("--edge-0"))];
-      return (i) => ({ color: shade(share(values[i])), outline: outline(share(values[i])) });
+      const missing = { color: ink("--ground"), outline: ink("--line") };
+      const looks = Array.from({ length: MISSING }, (_, code) => ({
+        color: shade(code / (MISSING - 1)),
+        outline: outline(code / (MISSING - 1)),
+      }));
+      return (i) => looks[codes[i]] ?? missing;
     },
     key: () => {
-      const at = (part) => format(sorted[Math.round(part * (sorted.length - 1))] ?? 0);
-      return [ramp("--band", "--fill-0", [at(0), `median ${at(0.5)}`, at(1)])];
+      const [low, middle, high] = ends;
+      return ends.length ? [ramp("--band", "--fill-0", [low, `median ${middle}`, high])] : [];
     },
   };
 }
 
-// The middle of the places that a value has among all, so that equal values are equally dark.
-function rankOf(sorted, value) {
-  const bound = (before) => {
-    let [low, high] = [0, sorted.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (before(sorted[middle])) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+function valueMode(title, codes, values) {
+  const colour = (code) => (code < values.length ? code : OTHER);
+  return {
+    title,
+    paint: () => {
+      const look = (fill, edge) => ({ color: ink(fill), outline: ink(edge) });
+      const looks = Array.from({ length: COLOURS }, (_, c) => look(`--fill-${c}`, `--edge-${c}`));
+      const missing = look("--ground", "--line");
+      return (i) => (codes[i] === MISSING ? missing : looks[colour(codes[i])]);
+    },
+    key: () => {
+      const counts = classCounts(codes);
+      const rows = [...counts.keys()].sort((a, b) => a - b).map((code) => {
+        const text = code === MISSING ? "missing" : values[code] ?? "other values";
+        const fill = code === MISSING ? "--ground" : `--fill-${colour(code)}`;
+        const words = make("bdi", {}, `${shortened(text, 40)} (${whole(counts.get(code))})`);
+        return make("li", {}, markOnKey(MARKS.none, fill), words);
+      });
+      return [make("ul", { class: "map-marks" }, ...rows)];
+    },
   };
-  return (bound((other) => other < value) + bound((other) => other <= value) - 1) / 2;
+}
+
+// Numbers that the page holds, as a column with the ranks of its values.
+function ranked(name, numbers, format) {
+  const sorted = Float64Array.from(numbers).sort();
+  const share = new Map();
+  sorted.forEach((value, at) => share.set(value, [share.get(value)?.[0] ?? at, at]));
+  const code = (value) => {
+    const [first, last] = share.get(value);
+    return Math.round((127 * (first + last)) / Math.max(1, sorted.length - 1));
+  };
+  const ends = [0, sorted.length >> 1, sorted.length - 1].map((at) => format(sorted[at]));
+  return { name, codes: Uint8Array.from(numbers, code), ends };
 }
 
 function ramp(from, to, words) {

@@ -39,20 +39,19 @@ function markOf() {
   return (i) => marks.get(i) ?? MARKS.none;
 }
 
+// Columns of the tables, then those of the page's own table, then probabilities.
 function mapColumns() {
-  const inTable = COLUMNS.filter(({ key, number }) => number && key !== "confidence");
+  const given = data.map.columns.map((one) => ({ ...one, codes: unpack(Uint8Array, one.codes) }));
   const formats = { degree: whole, setSize: whole };
-  const shown = inTable.map(({ key, title }) => ({
-    title,
-    values: nodes[key],
-    format: formats[key] ?? ((value) => percent(doubt(value))),
-  }));
-  shown.push({ title: "None of the classes", values: nodes.novelty, format: (value) => percent(value / 1000) });
+  const inDoubt = (value) => percent(doubt(value));
+  const own = COLUMNS.filter(({ key, number }) => number && key !== "confidence").map(({ key, title }) =>
+    ranked(title, nodes[key], formats[key] ?? inDoubt),
+  );
+  const novelty = ranked("None of the classes", nodes.novelty, (value) => percent(value / 1000));
   const k = classNames.length;
-  const classes = k > MAP_PROBABILITIES ? [] : classNames.map((name, c) => ({
-    title: `Probability of ${shortened(name, 40)}`,
-    values: nodes.names.map((_, i) => nodes.probabilities[i * k + c] / 10000),
-    format: percent,
-  }));
-  return [...shown, ...classes];
+  const shares = classNames.slice(0, k > MAP_PROBABILITIES ? 0 : k).map((name, c) => {
+    const values = nodes.names.map((_, i) => nodes.probabilities[i * k + c] / 10000);
+    return ranked(`Probability of ${name}`, values, percent);
+  });
+  return [...given, ...own, novelty, ...shares];
 }
