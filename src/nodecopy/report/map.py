@@ -218,7 +218,7 @@ class _Repulsion:
 
 
 def _quantised(points: Points) -> Points:
-    """Return points in whole numbers from 0 to 65,535, the longer side all of it [n, 2]."""
+    """Return points as integers from 0 to 65,535, which the longer side spans [n, 2]."""
     if len(points) == 0:
         return points
     middle = (points.min(0) + points.max(0)) / 2

@@ -1,6 +1,6 @@
 // What the colours of the map mean: classes, confidence, held-out labels or a column of numbers.
 
-const OTHER = COLOURS - 1; // grey, for classes without a colour of their own
+const OTHER = COLOURS - 1; // grey, for classes without a colour
 const SHADES = 24; // of a colour, so that few are computed
 
 // The commonest classes whose colours differ; with more classes than colours, the others are grey.
