@@ -35,7 +35,7 @@ class MapView {
     const look = { color: "#888", outline: "#888", mark: MARKS.none, size: this.radius };
     const { x, y, name } = this.source;
     for (let i = 0; i < this.count; i++) {
-      this.graph.addNode(i, { x: x[i], y: y[i], label: shortened(name(i), 32), ...look });
+      this.graph.addNode(i, { x: x[i], y: y[i], label: name(i), ...look });
     }
   }
 
@@ -75,20 +75,22 @@ class MapView {
 
   // paint(i) returns the colour of a node, that of its outline, its mark, and whether it is in front.
   draw(paint) {
-    takeMarkInks();
-    const strength = Math.max(0.06, Math.min(0.5, 16 / Math.sqrt(this.graph.size)));
-    // Sigma expects colours that were multiplied by how opaque they are.
-    const parts = inParts(ink("--quiet")).map((part) => Math.round(strength * part));
+    this.takeColours();
     this.graph.updateEachNodeAttributes((key, attributes) => {
       const { color, outline, mark, front } = paint(Number(key));
       const size = mark ? Math.max(this.radius, 2.6) : this.radius;
       return Object.assign(attributes, { color, outline, mark, size, zIndex: 2 * front + (mark > 0) });
     });
-    this.renderer.setSettings({
-      defaultEdgeColor: `rgba(${parts.join(",")},${strength})`,
-      labelColor: { color: ink("--text") },
-    });
-    this.renderer.refresh();
+  }
+
+  takeColours() {
+    takeMarkInks();
+    const strength = Math.max(0.06, Math.min(0.5, 16 / Math.sqrt(this.graph.size)));
+    // Sigma expects colours that were multiplied by how opaque they are.
+    const parts = inParts(ink("--quiet")).map((part) => Math.round(strength * part));
+    const defaultEdgeColor = `rgba(${parts.join(",")},${strength})`;
+    if (this.renderer.getSetting("defaultEdgeColor") === defaultEdgeColor) return;
+    this.renderer.setSettings({ defaultEdgeColor, labelColor: { color: ink("--text") } });
   }
 
   select(node, follow = false) {
@@ -266,12 +268,12 @@ class MapView {
 
 // A name beside its node, legible on whatever lies below.
 function drawMapLabel(context, { label, size, x, y }, { labelFont, labelSize, labelColor }) {
-  if (!label) return;
+  const text = shortened(label, 32);
   context.font = `${labelSize}px ${labelFont}`;
   context.lineWidth = 3;
   context.lineJoin = "round";
   context.strokeStyle = ink("--ground");
-  context.strokeText(label, x + size + 3, y + labelSize / 3);
+  context.strokeText(text, x + size + 3, y + labelSize / 3);
   context.fillStyle = labelColor.color;
-  context.fillText(label, x + size + 3, y + labelSize / 3);
+  context.fillText(text, x + size + 3, y + labelSize / 3);
 }
