@@ -154,8 +154,8 @@ class GraphMap {
   nameClasses() {
     this.names.replaceChildren();
     this.named = [];
-    if (this.mode !== this.modes[0]) return;
     const counts = classCounts(this.source.predicted);
+    if (this.mode !== this.modes[0] || counts.size < 2) return;
     const order = [...counts.keys()].filter((k) => k >= 0).sort((a, b) => counts.get(b) - counts.get(a));
     for (const k of order.slice(0, NAMED_AT_MOST)) {
       const members = [...this.source.predicted.keys()].filter((i) => this.source.predicted[i] === k);

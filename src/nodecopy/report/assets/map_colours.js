@@ -30,7 +30,7 @@ function classMode(source, map) {
   return {
     title: "Predicted class",
     paint: () => {
-      const own = colouredClasses(source.predicted);
+      const own = map.classes.size === 1 ? map.classes : colouredClasses(source.predicted);
       const colour = (k) => (own.has(k) ? colourOf(k) : OTHER);
       const ground = ink("--ground");
       const fills = Array.from({ length: COLOURS }, (_, c) => scale(ground, ink(`--fill-${c}`)));
@@ -59,12 +59,13 @@ function classKey(source, map) {
     button.addEventListener("click", () => map.showClasses(chosen ? [] : members));
     return make("li", {}, button);
   };
-  const entries = order.filter((k) => own.has(k)).map((k) => entry(className(k), [k], counts.get(k)));
-  if (others.length === 1) entries.push(entry(className(others[0]), others, counts.get(others[0])));
+  const one = (k) => entry(className(k), [k], counts.get(k));
+  const entries = order.filter((k) => own.has(k)).map(one);
   if (others.length > 1) {
-    const name = make("span", { class: "name" }, classMark(OTHER), `${whole(others.length)} others`);
+    const name = make("span", { class: "name" }, classMark(OTHER), `${whole(others.length)} others, in grey`);
     entries.push(entry(name, others, others.reduce((sum, k) => sum + counts.get(k), 0)));
   }
+  entries.push(...others.map(one));
   const words = "Pale nodes are unsure. Press a class to see it alone.";
   return [make("ul", { class: "map-classes" }, ...entries), make("p", { class: "quiet" }, words)];
 }

@@ -85,7 +85,7 @@ class MapView {
 
   takeColours() {
     takeMarkInks();
-    const strength = Math.max(0.06, Math.min(0.5, 16 / Math.sqrt(this.graph.size)));
+    const strength = Math.max(0.06, Math.min(0.35, 16 / Math.sqrt(this.graph.size)));
     // Sigma expects colours that were multiplied by how opaque they are.
     const parts = inParts(ink("--quiet")).map((part) => Math.round(strength * part));
     const defaultEdgeColor = `rgba(${parts.join(",")},${strength})`;
@@ -112,7 +112,7 @@ class MapView {
 
   // Moves there if the node is out of sight.
   show(node, ratio = this.camera.getState().ratio) {
-    const [at, margin] = [this.placeOf(node), 40];
+    const [at, margin] = [this.placeOf(node), 8];
     const { width, height } = this.renderer.getDimensions();
     const inside = at.x > margin && at.y > margin && at.x < width - margin && at.y < height - margin;
     const { x, y } = this.renderer.viewportToFramedGraph(at);
