@@ -70,8 +70,7 @@ class Problem:
             first. Empty where there is one type.
         encoder: how features were made of the columns of nodes; None without columns.
         columns: names of features that are the columns of a DataFrame as they are.
-        plain: numbers, dates and categories of the nodes that have classes, by name, see
-            `nodecopy.features.encoding.plain_columns`.
+        plain: numbers, dates and categories of the nodes that have classes, by name.
         texts: sentences of each node, "" where it has none [N]; None without such columns.
         meaning: the text model whose vectors are the first columns of the features; None where
             texts are words alone.
