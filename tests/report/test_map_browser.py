@@ -113,6 +113,10 @@ def test_on_a_phone_in_the_dark_everything_has_a_name_and_fits(page):
         assert element.accessible_name
         assert element.size["width"] <= 390
     assert page.one(".map-view").aria_role == "application"
+    calm = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
+    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", calm)
+    ratio = "(graphMap.view.zoom(2), graphMap.view.camera.getState().ratio)"
+    assert page.run(ratio) == pytest.approx(0.5)  # at once
     page.one(".map-classes button").click()
     assert page.one(".map-classes button").get_attribute("aria-pressed") == "true"
     alone = page.run("[...graphMap.classes][0]")

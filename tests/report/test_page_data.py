@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from nodecopy.graph import Graph, join_relations
 from nodecopy.report.page_data import page_data
@@ -56,6 +57,13 @@ def test_columns_and_links_are_those_of_the_result(result, data):
     starts = nodes[np.repeat(np.arange(len(nodes)), degrees)]
     drawn = {tuple(sorted(pair)) for pair in zip(starts, nodes[targets], strict=True)}
     assert drawn == set(map(tuple, graph.edges().tolist()))
+    assert [column["name"] for column in data["map"]["columns"]] == [f"f{d}" for d in range(6)]
+    codes = unpacked(data["map"]["columns"][0]["codes"], "u1")
+    values = np.asarray(result.given.features[:, 0]).ravel()[nodes]
+    assert np.array_equal(codes, (254 * rankdata(values) / 60 - 254 / 60).round())
+    right, held_out = np.zeros(len(nodes)), result.held_out
+    right[held_out.nodes] = np.where(held_out.right, 1, 2)
+    assert np.array_equal(unpacked(data["map"]["heldOut"], "u1"), right[nodes])
 
 
 def test_evidence_is_that_of_the_explanations(result, data):
