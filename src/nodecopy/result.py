@@ -9,7 +9,6 @@ held out (docs/decisions/0025-honest-outputs.md).
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -29,6 +28,13 @@ from nodecopy.core.machine import torch_defaults
 from nodecopy.core.saving import DAMAGE, load, savable, save
 from nodecopy.features.matrix import FeatureMatrix, ties_to
 from nodecopy.graph import Graph, join_relations
+from nodecopy.predictions import (
+    Predictions,
+    class_bars,
+    edge_columns,
+    networkx_graph,
+    node_columns,
+)
 from nodecopy.problem.problem import Problem
 from nodecopy.problem.stored import StoredNodes
 from nodecopy.read.inspection import Inspection, inspect_dataset
@@ -39,9 +45,10 @@ from nodecopy.trust.accuracy import (
     class_share_warnings,
     estimate_accuracy,
 )
-from nodecopy.trust.components import ComponentScore, component_scores
+from nodecopy.trust.components import ComponentScore, component_scores, weights_in_words
 from nodecopy.trust.edge_model import EdgeModel
-from nodecopy.trust.explanation import Explainer, Explanation, import_pandas
+from nodecopy.trust.explainer import Explainer
+from nodecopy.trust.explanation import Explanation
 from nodecopy.trust.label_errors import SuspectLabels, suspect_labels
 from nodecopy.trust.missing_edges import SHARE, MissingEdges, missing_edges
 from nodecopy.trust.missing_mass import MissingMass, missing_mass
@@ -53,10 +60,6 @@ from nodecopy.trust.suspect_edges import SuspectEdges, suspect_edges
 # Names of files: a model and its graph in their folder, and predictions in that of a run.
 MODEL_FILE, GRAPH_FILE = "model.safetensors", "graph.safetensors"
 PREDICTIONS = "predictions.csv"
-# Columns of the table of predictions.
-ID, NAME, KNOWN, PREDICTED, CONFIDENCE = "id", "name", "known", "predicted", "confidence"
-# Classes that a notebook names.
-_NAMED = 12
 # Nodes to label next, and suspect edges that are listed at most.
 SUGGESTED, SUSPECTS = 20, 100
 # Nodes that are explained on a page, and nodes of a graph beyond which none is.
@@ -64,7 +67,6 @@ _EXPLAINED, _MOST_NODES = 300, 100_000
 # From this probability on, a label is more likely wrong than right.
 _LIKELY = 0.5
 
-Columns = dict[str, NDArray[Any]]
 Value = TypeVar("Value")
 
 
@@ -304,6 +306,11 @@ class Result:
             self.max_novelty,
         )
 
+    def to_networkx(self) -> Any:
+        """Return the graph with predictions, see `nodecopy.NodeCopyClassifier.to_networkx`."""
+        given = self.nodes("to_networkx")
+        return networkx_graph(node_columns(given, self.predictions.columns()), edge_columns(given))
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result to one file, without graph and features.
 
@@ -375,21 +382,20 @@ class Result:
         return ~np.isin(self._held_out.nodes, self.given.suggested)
 
     def _repr_html_(self) -> str:
-        """Return labels, classes and the estimated accuracy as a table."""
-        counts = np.bincount(self.labels[self.labels >= 0], minlength=len(self.classes)).tolist()
-        named = zip(self.given.class_names, counts, strict=True)
-        classes = [f"{name} ({count:,})" for name, count in named]
-        more = [f"and {len(classes) - _NAMED:,} more"] if len(classes) > _NAMED else []
+        """Return two tables: labels and the estimated accuracy, and a bar for each class."""
         rows = [
             ("nodes", f"{len(self.labels):,}"),
-            ("known labels", f"{sum(counts):,}"),
-            (f"{len(classes):,} classes", ", ".join([*classes[:_NAMED], *more])),
+            ("known labels", f"{np.count_nonzero(self.labels >= 0):,}"),
+            ("classes", f"{len(self.classes):,}"),
         ]
         if (estimate := self.accuracy) is not None:
             interval = f"95% interval {estimate.low:.0%} to {estimate.high:.0%}"
             rows.append(("estimated accuracy", f"{estimate.accuracy:.0%} ({interval})"))
+        if self.given.has_graph and self.components:
+            rows.append(("learnt from", weights_in_words(self.components)))
         cells = (f"<tr><td>{escape(name)}</td><td>{escape(text)}</td></tr>" for name, text in rows)
-        return f"<table><tbody>{''.join(cells)}</tbody></table>"
+        bars = class_bars(self.given.class_names, self.probabilities, self.labels)
+        return f"<table><tbody>{''.join(cells)}</tbody></table>{bars}"
 
 
 class Lists:
@@ -460,118 +466,6 @@ class Lists:
             reason = str(error).strip().split("\n")[0] or type(error).__name__
             self.failures[name] = f"{name} could not be computed: {reason}"
             return otherwise
-
-
-@dataclass(frozen=True, eq=False)
-class Predictions:
-    r"""What is predicted for each node, as a table: predictions.csv, or a DataFrame.
-
-    In a file, a prediction set is one column of text: ``set_90`` holds ``cat|dog`` for a set of two
-    classes, in the order of their probability. A ``|`` or ``\`` within a name has a ``\`` in front.
-
-    Attributes:
-        ids: names or numbers of the nodes [N].
-        classes: the labels that the classes stand for [K].
-        posterior: probabilities [N, K] and uncertainty of the nodes.
-        known: the labels that the model was given, as numbers of classes, -1 for none [N].
-        titles: what people call the nodes [N]; None without such a column.
-        sets: which classes the prediction set of each node holds [N, K]; None without sets.
-        coverage: that the sets were made for.
-        novelty: how probable none of the classes is [N]; None where it is not known.
-        max_novelty: from which novelty on nothing is predicted; None always predicts.
-        new: whether the model was fitted without the node [N]; None where it was not.
-    """
-
-    ids: NDArray[Any]
-    classes: NDArray[Any]
-    posterior: Posterior
-    known: NDArray[np.int64]
-    titles: NDArray[np.object_] | None = None
-    sets: NDArray[np.bool_] | None = None
-    coverage: float = 0.9
-    novelty: NDArray[np.float64] | None = None
-    max_novelty: float | None = None
-    new: NDArray[np.bool_] | None = None
-
-    def columns(self, rows: slice = slice(None), *, text: bool = True) -> Columns:
-        """Return the columns of the table, of some rows.
-
-        Args:
-            rows: which; all by default.
-            text: labels as strings and sets as one string, as in files; else labels as they were
-                given and sets as tuples.
-        """
-        posterior = self.posterior.take(rows)
-        p = posterior.probabilities
-        values = [str(value) if text else value for value in self.classes.tolist()]
-        labels, predicted = np.array([*values, "" if text else None], object), p.argmax(1)
-        columns: Columns = {ID: self.ids[rows]}
-        if self.titles is not None:
-            columns[NAME] = self.titles[rows]
-        if self.new is not None:
-            columns["new"] = self.new[rows]
-        columns |= {KNOWN: labels[self.known[rows]], PREDICTED: self.classes[predicted]}
-        if text or self.max_novelty is not None:
-            columns[PREDICTED] = labels[np.where(self._abstains(rows), -1, predicted)]
-        columns[CONFIDENCE] = p.max(1)
-        if self.sets is not None:
-            cells = set_cells(self.sets[rows], p, _joined(values) if text else _tuple_of(values))
-            columns[f"set_{100 * self.coverage:.10g}"] = cells
-        if self.novelty is not None:
-            columns["novelty"] = self.novelty[rows]
-        columns |= {
-            "entropy": posterior.entropy,
-            "mutual_information": posterior.mutual_information,
-        }
-        return columns | {f"p_{value}": p[:, k] for k, value in enumerate(values)}
-
-    def frame(self) -> Any:
-        """Return the table as a pandas DataFrame, by the name of the node."""
-        pandas = import_pandas()
-        columns = self.columns(text=False)
-        index = pandas.Index(columns.pop(ID), name="node")
-        return pandas.DataFrame(columns, index=index)
-
-    def _abstains(self, rows: slice) -> NDArray[np.bool_] | bool:
-        """Tell for which nodes nothing is predicted, as they are likely of no known class."""
-        if self.novelty is None or self.max_novelty is None:
-            return False
-        return self.novelty[rows] >= self.max_novelty
-
-
-def set_cells(
-    sets: NDArray[np.bool_],
-    probabilities: NDArray[np.floating],
-    cell: Callable[[Sequence[int]], Any],
-) -> NDArray[np.object_]:
-    r"""Return the set of each node as a cell of a table, the most probable class first [N].
-
-    >>> p = np.array([[0.2, 0.7, 0.1], [0.0, 0.0, 1.0]])
-    >>> set_cells(p > 0.15, p, _joined(("a", "b|c", "d"))).tolist()
-    ['b\\|c|a', 'd']
-    """
-    ones = np.empty(sets.shape[1], object)
-    for k in range(len(ones)):
-        ones[k] = cell([k])
-    cells = ones[sets.argmax(1)]  # right where there is one class
-    many = np.flatnonzero(sets.sum(1) != 1)
-    order = np.argsort(-probabilities[many], axis=1, kind="stable")  # [n, K]
-    ranked = np.where(np.take_along_axis(sets[many], order, 1), order, -1)
-    different, which = np.unique(ranked, axis=0, return_inverse=True)
-    several = np.empty(len(different), object)
-    for at, row in enumerate(different.tolist()):
-        several[at] = cell([k for k in row if k >= 0])
-    cells[many] = several[which.ravel()]
-    return cells
-
-
-def _joined(names: Sequence[str]) -> Callable[[Sequence[int]], str]:
-    escaped = [re.sub(r"([\\|])", r"\\\1", name) for name in names]
-    return lambda classes: "|".join(escaped[k] for k in classes)
-
-
-def _tuple_of(values: Sequence[Any]) -> Callable[[Sequence[int]], tuple[Any, ...]]:
-    return lambda classes: tuple(values[k] for k in classes)
 
 
 def model_file(path: str | os.PathLike[str]) -> Path:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from nodecopy import NodeCopyClassifier
 from nodecopy.annotate import Session
-from nodecopy.trust.label_errors import SuspectLabels
 from tests.annotate.conftest import CLASSES, Tables
 from tests.csv_files import read_csv
 from tests.waiting import wait_until
@@ -56,12 +56,14 @@ def test_a_suspect_label_is_asked_about_again_as_a_fifth_question(
     fit = session._fit
     assert fit is not None
     assert fit.result is not None
-    node, known = fit.result.given.numbers([doubted]), np.array([given])
-    # A cached property may be set beforehand.
-    vars(fit.result)["suspect_labels"] = SuspectLabels(
-        node, known, (known + 1) % 3, np.array([0.9]), 0.1
-    )
-    session._publish(fit)
+    held = fit.result.held_out
+    assert held is not None
+    # Predictions that are sure and right, but for one label. A cached property may be set.
+    sure = 0.997 * np.eye(3)[held.truth] + 0.001
+    at = held.nodes == fit.result.given.numbers([doubted])
+    sure[at] = np.roll(sure[at], 1, axis=1)
+    vars(fit.result)["held_out"] = replace(held, probabilities=sure)
+    session._publish(replace(fit))
     state = session.state()
     assert (state["next"][0], state["why"][0]) == (doubted, "again")
     session.label(doubted, CLASSES[given], CLASSES[given])  # the same answer confirms it

@@ -153,6 +153,9 @@ def test_nodes_are_labelled_by_keyboard_and_a_kill_loses_nothing(
             given |= screen.label(truth)
         assert kept(run) == given
         screen.until(lambda: screen.run("state.history.at(-1)?.[0]") == LABELS)
+        screen.until(lambda: screen.has("#history-chart svg"))
+        fold = "document.querySelector('#neighbourhood').getBoundingClientRect().bottom"
+        screen.until(lambda: screen.has("#neighbourhood svg") and screen.run(fold) < 900)
         screen.driver.find_element("id", "finish").click()
         screen.until(lambda: "holds predictions" in screen.text("#finished"))
         screen.check_quiet()
@@ -174,6 +177,8 @@ def test_from_nothing_with_25_classes_and_columns_in_sight(screen: Screen, tmp_p
     with labelling(run, FitSettings(**files, method="fast")) as url:
         screen.visit(url)
         assert screen.classes() == []
+        screen.until(lambda: "no prediction yet" in screen.text("#neighbours"))
+        assert "0.0%" not in screen.text("#neighbours")
         first = screen.node()
         screen.name_class(names[0], run)
         given[first] = names[0]
@@ -190,8 +195,8 @@ def test_from_nothing_with_25_classes_and_columns_in_sight(screen: Screen, tmp_p
         assert screen.run(order) == screen.classes()
         screen.visit(url)
         given |= screen.label(truth)
-        screen.until(lambda: "points" in screen.text("#facts"))
-        assert "of random nodes or your own" in screen.text("#facts")
+        screen.until(lambda: "not yet" in screen.text("#facts"))
+        assert "nodes drawn at random" in screen.text("#facts")
         screen.check_quiet()
     assert kept(run) == given
     chosen = [row["chosen"] for row in read_csv(run / "labels.csv")]

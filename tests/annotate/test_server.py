@@ -71,7 +71,7 @@ def test_a_page_labels_undoes_and_finishes(client: Client, tables: Tables) -> No
     assert headers["referrer-policy"] == "no-referrer"
     assert wait_until(lambda: client("api/state")[1]["next"] != [])
     state = client("api/state")[1]
-    assert client(f"api/state?stamp={state['stamp']}")[0] in (204, 200)
+    assert "doing" in client(f"api/state?stamp={state['stamp']}")[1]  # alone, or with all else
     (id, *_) = state["next"]
     assert client(f"api/node?id={id}")[1]["id"] == id
     answer = {"do": "label", "id": id, "label": tables.truth[id], "seen": None}

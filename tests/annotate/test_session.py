@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +76,23 @@ def test_from_no_label_to_the_folder_that_a_fit_writes(tables: Tables, opened: O
     assert (tables.run / "answers.sqlite").is_file()
 
 
+def test_what_is_computed_is_said_and_how_long_it_takes(tables: Tables) -> None:
+    told: list[str] = []
+
+    class Watched(Session):
+        doing = property(lambda _: told[-1], lambda _, text: told.append(text))
+
+    with closing(Watched(tables.run, tables.settings("given.csv"))) as session:
+        assert wait_until(lambda: session.state()["fitted"])
+        assert re.fullmatch(r"fitting: \d+% in 0:00:\d\d(, about 0:00:\d\d left)?", told[1])
+        assert session.state()["doing"] == ""
+        told.clear()
+        session.finish()
+    names = [name for name, _ in groupby(text.partition(":")[0] for text in told)]
+    assert names[:3] == ["fitting", "next labels", "suspect edges"]
+    assert names[-3:] == ["explanations", "report", ""]
+
+
 def test_one_class_is_too_few_to_finish_and_that_is_said(tables: Tables, opened: Opened) -> None:
     session = opened(tables.settings(), classes=CLASSES)
     session.label("p00", "ash", None)
@@ -115,11 +134,11 @@ def test_a_node_is_shown_with_what_is_known_of_it(tables: Tables, opened: Opened
     assert sum(view["probabilities"]) == pytest.approx(1, abs=0.001)
     why, best = view["why"], sorted(view["probabilities"])[::-1]
     assert why["label"] == view["probabilities"].index(best[0])
-    total = sum(points for _, points, _ in why["groups"] if points is not None)
-    assert total == pytest.approx(100 * (best[0] - best[1]), abs=0.5)
-    neighbours = {name for title, _, rows in why["groups"] if "neigh" in title for name, _ in rows}
+    assert sum(bar[3] for bar in why["bars"]) == pytest.approx(np.log(best[0] / best[1]), abs=0.05)
     near = view["around"]
-    assert neighbours <= set(near["ids"][1:])
+    neighbours = {piece[0] for bar in why["bars"] if bar[0] == "neighbour" for piece in bar[4]}
+    assert neighbours
+    assert neighbours <= set(near["targets"][: near["offsets"][1]])
     assert near["ids"][0] == "p00"
     degree = near["offsets"][1]
     assert degree == near["degree"][0] > 0

@@ -26,7 +26,7 @@ from nodecopy.core import saving
 from nodecopy.graph import Graph
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.network import Computing
-from nodecopy.problem.problem import Problem
+from nodecopy.problem.problem import Problem, stored_names
 from nodecopy.run.folder import FittedTables
 from nodecopy.stack.component import Component, View
 from nodecopy.stack.held_out import HeldOut
@@ -87,6 +87,7 @@ def arguments(name: str) -> tuple[Any, ...]:
         "NodeTypeEncoder": ({"shops": None},),
         "FittedStudent": (Diffusion(), w, p),
         "GivenProbabilities": (p,),
+        "Graph": (graph.indptr, graph.indices),
         "HeldOut": (np.array([7]), np.array([2]), p[:1], np.array([0])),
         "Meaning": ("MiniLM", "53aa", 384),
         "NetworkClassifier": (Diffusion(), TrainConfig()),
@@ -95,6 +96,7 @@ def arguments(name: str) -> tuple[Any, ...]:
         "Problem": ("three",),
         "Result": (problem, given, {"method": LabelPropagation(), "folds": None}),
         "SpreadLabels": (LabelPropagation(), no_nodes, p[:0], p),
+        "StoredNodes": (graph, (p.astype(np.float32),), stored_names(np.array(["a", "", "é"]))),
         "StackedClassifier": ((Component(DiffusionClassifier()),),),
         "Temperature": (0.5,),
         "WeightSamples": (Diffusion(), {"w": torch.zeros(2, 2, 3)}, (1,), (None, 2), 2),

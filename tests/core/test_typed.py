@@ -33,6 +33,7 @@ from nodecopy.nn.network import Network
         ({1: "a"}, dict[str, str], False),
         (np.zeros(2), float | NDArray[np.floating], True),
         (np.zeros(2), NDArray[np.float32], False),
+        (np.zeros(2), NDArray[np.floating[Any]], True),  # as weights of a graph are
         (np.zeros(2, np.int64), NDArray[np.int64] | None, True),
         (GCN(), Network, True),
         ("GCN", Network, False),

@@ -89,6 +89,16 @@ def test_own_network(short_training: None) -> None:
     assert_drawn(page)
 
 
+def test_export() -> None:
+    page = Page("export")
+    page.follow()
+    assert page.names["graph"].nodes[8]["predicted"] == "Officer"
+    rows = re.findall(r"^\| (`[^|]*`) \|", (GUIDE / "export.md").read_text(), re.M)
+    keys = {key for row in rows for key in re.findall(r"`(\w+)`", row)}
+    assert keys - {"gexf", "graphml", "neo4j", "parquet", "xlsx"} == {*page.names["summary"]}
+    assert_drawn(page)
+
+
 def test_reproduce(short_training: None) -> None:
     """As pasted, but for the cheapest method, one trial of a cell, in this process."""
     page = Page("reproduce")

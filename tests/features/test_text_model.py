@@ -170,9 +170,9 @@ def test_an_explanation_names_labelled_texts_of_a_similar_meaning():
     known = np.where(np.arange(200) < 12, y, -1)
     clf = NodeCopyClassifier("fast", text_model=Counting(), random_state=0)
     why = clf.fit(graph, frame, known).explain(100)
-    assert np.isclose(sum(row.points for row in why.evidence), why.lead)
+    assert np.isclose(sum(row.log_odds for row in why.evidence), why.log_odds)
     (row,) = [row for row in why.evidence if str(row.name).startswith("its text")]
-    assert row.points > 0
+    assert row.log_odds > 0
     assert any(f"“{text}” (0)" in str(row.name) for text in frame["text"][:12])
 
 

@@ -74,7 +74,7 @@ def test_cora_is_drawn_and_a_click_opens_the_node(driver, written, cora):
     assert page.until(page.title) == page.run("nodes.ids[arguments[0]]", known[0])
     assert page.run("graphMap.view.node") == int(known[0])
     assert page.run("performance.getEntriesByType('resource').length") == 0
-    library, block = asset("vendor/sigma.min.js"), page.run("JSON.stringify(data.map)")
+    library, block = asset("vendor/sigma.min.js"), page.run("JSON.stringify([data.map, data.links])")
     assert len(library) + len(block) < 500_000
     assert page.errors() == []
 

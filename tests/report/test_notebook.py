@@ -29,6 +29,7 @@ def test_a_fit_shows_labels_classes_and_accuracy(clf: NodeCopyClassifier):
     for part in ("&lt;b&gt;ash", "estimated accuracy", f"{clf.estimated_accuracy().accuracy:.0%}"):
         assert part in html
     assert "<b>ash" not in html
+    assert html.index("estimated accuracy") < html.index("random_state")  # of the diagram
     assert "known labels" not in NodeCopyClassifier()._repr_mimebundle_()["text/html"]
 
 

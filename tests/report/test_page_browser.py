@@ -12,6 +12,8 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
+from nodecopy import NodeCopyClassifier
+from nodecopy.read.synthetic import planted_partition
 from nodecopy.trust.components import ComponentScore
 from tests.browser import NEEDED, ROWS, Page
 from tests.report.fabricated import HOSTILE_IDS, SCRIPT, contradicted, make_result
@@ -85,6 +87,7 @@ def test_a_click_opens_a_node_and_its_neighbours_lead_on(page):
     for part in ("Class probabilities", "Why", "Between networks"):
         assert part in panel
     assert len(page.all("#neighbourhood svg")) == 1
+    page.one("#panel .neighbours summary").click()
     buttons = page.all("#panel .list button")
     first = page.run("arguments[0].querySelector('bdi').textContent", buttons[0])
     buttons[0].click()
@@ -240,3 +243,70 @@ def test_rows_can_be_downloaded_as_they_are_filtered(page, result):
     known = result.given.labels >= 0
     assert {row[0] for row in rows} == set(map(str, result.given.ids[known]))
     assert all(sum(map(float, row[4:])) == pytest.approx(1, abs=0.001) for row in rows)
+
+
+# Pairs of names in the drawing that cover each other.
+OVERLAPS = """(() => {
+  const boxes = [...document.querySelectorAll('#neighbourhood text')].map(
+    (text) => text.getBoundingClientRect());
+  return boxes.flatMap((a, i) => boxes.slice(i + 1).filter((b) =>
+    a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1)
+  ).length;
+})()"""
+
+
+@pytest.mark.parametrize("width", [390, 1300])
+def test_names_of_neighbours_do_not_cover_each_other_and_are_always_there(page, width):
+    drawings = []
+    for _ in range(2):
+        page.open(f"#node={quote(SCRIPT, safe='')}", width)
+        page.until(page.title)
+        drawings.append(page.one("#neighbourhood svg").get_attribute("innerHTML"))
+        assert page.run(OVERLAPS) == 0
+        assert len(page.all("#neighbourhood text")) > 3
+    page.one("#two-steps").click()
+    assert page.run(OVERLAPS) == 0
+    strip = "(text) => text.replace(/zr\\d+-[\\w-]+/g, '')"  # numbers of this drawing
+    assert page.run(f"({strip})(arguments[0]) === ({strip})(arguments[1])", *drawings)
+
+
+def test_a_waterfall_opens_to_its_pieces_and_two_are_compared(driver, written):
+    data = planted_partition(60, 3, seed=0)
+    y = np.where(np.arange(60) < 24, data.labels, -1)
+    result = NodeCopyClassifier("fast", random_state=0).fit(data.graph, data.features, y).result_
+    page = Page(driver, written("explained", result))
+    page.open("#node=3")
+    page.until(page.title)
+    bar = page.one(".waterfall .neighbour")
+    bar.find_element("css selector", "summary").click()
+    names = page.run("[...arguments[0].querySelectorAll('bdi')].map(e => e.textContent)", bar)
+    assert set(names) == {str(n) for n in result.given.graph.neighbours(3)}
+    assert "times as likely" in bar.text
+    strokes = "[...document.querySelectorAll('#neighbourhood [stroke-width]')]"
+    assert page.run(f"new Set({strokes}.map(e => e.getAttribute('stroke-width'))).size") > 3
+    page.one(".compare").click()
+    page.run("openNode(7)")
+    page.until(lambda: len(page.all(".fall")) == 2)
+    assert [title.text for title in page.all(".fall h4")] == ["7", "3"]
+    left, right = (fall.rect for fall in page.all(".fall"))
+    assert left["y"] == right["y"]
+    assert left["x"] + left["width"] <= right["x"]
+    page.one(".compare").click()
+    assert [title.text for title in page.all(".fall h4")] == ["7"]
+    assert page.errors() == []
+
+
+def test_many_classes_are_drawn_by_their_number_of_nodes_the_rest_on_demand(driver, written):
+    result = make_result(800, 40)
+    page = Page(driver, written("many", result))
+    page.open(width=390)
+    shown = "echarts.getInstanceByDom(byId('class-chart')).getOption().yAxis[0].data"
+    order = np.argsort(-np.bincount(result.probabilities.argmax(1), minlength=40), kind="stable")
+    assert page.run(shown) == [f"class {k}" for k in order[:12]]
+    (more,) = [button for button in page.all("#classes button") if "40" in button.text]
+    more.click()
+    assert len(page.run(shown)) == 40
+    # A suspect edge is a card: no cell is beside the screen.
+    cells = page.all("#suspect-list td")
+    assert all(cell.rect["x"] + cell.rect["width"] <= 390 for cell in cells)
+    assert {"Node", "Surprise"} <= {cell.get_attribute("data-name") for cell in cells}

@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 
 from nodecopy.graph import Graph, join_relations
 from nodecopy.report.page_data import page_data
-from nodecopy.report.page_nodes import choose_nodes
+from nodecopy.report.page_nodes import choose_nodes, link_relations, links_among
 from nodecopy.result import Result
 from tests.report.fabricated import HOSTILE_IDS, contradicted, make_result
 
@@ -53,7 +53,7 @@ def test_columns_and_links_are_those_of_the_result(result, data):
     sets = result.sets()
     bits = unpacked(columns["sets"], "u1").reshape(len(nodes), -1)
     assert np.array_equal(np.unpackbits(bits, axis=1, count=3, bitorder="little"), sets[nodes])
-    degrees, targets = (unpacked(data["map"][key], "<u2") for key in ("degrees", "targets"))
+    degrees, targets = (unpacked(data["links"][key], "<u2") for key in ("degrees", "targets"))
     starts = nodes[np.repeat(np.arange(len(nodes)), degrees)]
     drawn = {tuple(sorted(pair)) for pair in zip(starts, nodes[targets], strict=True)}
     assert drawn == set(map(tuple, graph.edges().tolist()))
@@ -72,9 +72,10 @@ def test_evidence_is_that_of_the_explanations(result, data):
     for place, block in data["evidence"].items():
         why = result.lists.explanations[nodes[int(place)]]
         assert result.given.class_names[block["label"]] == why.label
-        assert sum(points for _, points, _ in block["groups"]) == pytest.approx(
-            100 * why.lead, abs=0.1
-        )
+        assert sum(bar[3] for bar in block["bars"]) == pytest.approx(why.log_odds, abs=0.001)
+        for _, _, _, total, pieces, _, rest in block["bars"]:
+            if pieces:
+                assert sum(piece[1] for piece in pieces) + rest == pytest.approx(total, abs=0.01)
 
 
 def test_counts_and_lists_are_those_of_the_result(result, data):
@@ -88,8 +89,10 @@ def test_counts_and_lists_are_those_of_the_result(result, data):
     assert nodes[data["next"]["nodes"]].tolist() == result.lists.next_labels.nodes.tolist()
     assert np.allclose(data["next"]["gain"], result.lists.next_labels.gain, atol=0.0001)
     estimate = result.accuracy
-    assert f"About {estimate.accuracy:.0%} of the predictions" in data["summary"][1]
-    assert f"{estimate.low:.0%}–{estimate.high:.0%}" in data["facts"][3]["remark"]
+    good, unsure, _ = data["answers"]
+    assert good["value"] == f"{estimate.accuracy:.0%}"
+    assert f"{estimate.low:.0%} to {estimate.high:.0%}" in good["words"]
+    assert unsure["value"] == f"{(p[labels < 0].max(1) < 0.5).mean():.0%}"
     made = make_result(30, ids=[f"n{30 - i}" for i in range(30)])
     suspects = page_data(made, "tables")["suspects"]
     ends = node_of(made, page_data(made, "tables"))[np.array(suspects["nodes"])]
@@ -141,7 +144,7 @@ def test_a_graph_too_large_for_the_page_keeps_what_matters():
     assert "60 of 400 nodes" in data["leftOut"]
     assert sum(data["classes"]["predicted"]) == 400
     assert unpacked(data["nodes"]["degree"], "<i4").tolist() == [2] * 60
-    assert 0 < len(unpacked(data["map"]["targets"], "<u2")) < 60
+    assert 0 < len(unpacked(data["links"]["targets"], "<u2")) < 60
     assert page_data(result, "tables")["leftOut"] is None
 
 
@@ -160,3 +163,32 @@ def test_relations_are_ordered_by_what_they_tell_about_the_classes(result):
     assert "directed" in shown[0]
     assert "tells 97% of" in shown[0]
     assert page_data(result, "tables")["relations"] == []
+
+
+def test_labels_that_are_hardly_wrong_are_counted_and_not_listed():
+    result = make_result(60, held_out=contradicted(6, 2))
+    suspects = result.suspect_labels
+    hardly = replace(suspects, probability=np.full(len(suspects.nodes), 0.001))
+    vars(result.lists)["suspect_labels"] = hardly
+    data = page_data(result, "")
+    assert data["suspectLabels"]["nodes"] == []
+    assert "2 known labels, but none" in data["suspectLabels"]["sentence"]
+    assert "4 were predicted correctly" in data["confusion"]["sentence"]
+
+
+def test_links_have_the_number_of_their_relation():
+    relations = {
+        "cites": Graph.from_edges(4, [(0, 1), (2, 1)], directed=True),
+        "writes": Graph.from_edges(4, [(0, 1), (1, 3)]),
+    }
+    graph, nodes = join_relations(relations), np.array([3, 1, 0, 2])
+    offsets, targets = links = links_among(graph, nodes)
+    starts = np.repeat(nodes, np.diff(offsets))
+    numbers = link_relations(graph, nodes, links)
+    ends = map(frozenset, zip(starts.tolist(), nodes[targets].tolist(), strict=True))
+    assert dict(zip(ends, numbers.tolist(), strict=True)) == {
+        frozenset({0, 1}): 0,
+        frozenset({1, 2}): 0,
+        frozenset({1, 3}): 1,
+    }
+    assert link_relations(relations["writes"], nodes, links) is None

@@ -18,7 +18,7 @@ from tests.csv_files import read_csv, write_csv
 
 FILES = {
     *("columns.csv", "config.toml", "model", "next_labels.csv", "predictions.csv"),
-    *("predictions.parquet", "missing_edges.csv"),
+    *("predictions.parquet", "missing_edges.csv", "summary.json"),
     *("report.html", "suspect_edges.csv", "suspect_labels.csv", "manifest.json"),
 }
 TABLES = ["--edges=edges.csv", "--nodes=features.csv"]

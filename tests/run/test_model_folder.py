@@ -141,7 +141,9 @@ def test_new_nodes_elsewhere_change_nothing_wherever_their_ids_sort(
 def test_a_damaged_folder_is_refused(saved):
     result = Result.load(saved)
     given = result.given
-    fewer = replace(given, labels=given.labels[1:], names=given.names[1:], name_arrays={})
+    fewer = replace(
+        given.for_file(), labels=given.labels[1:], names=given.names[1:], name_arrays={}
+    )
     save(saved / MODEL_FILE, replace(result, given=fewer))
     with pytest.raises(FormatError, match="19 labels"):
         Result.load(saved)

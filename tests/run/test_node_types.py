@@ -71,6 +71,25 @@ def test_a_model_needs_no_option_for_tables_that_have_grown(shop: Path) -> None:
     assert all(after[id]["predicted"] == row["predicted"] for id, row in before.items())
 
 
+def test_new_customers_are_predicted_from_their_rows_alone(shop: Path, capsys) -> None:
+    assert cli.main(["fit", *TABLES, "--labels=labels.csv", "--method=fast", "--out=run"]) == 0
+    write_csv(shop / "bought.csv", "customer,shop", [["c98", "s0"], ["c99", "s11"], ["c99", "s7"]])
+    write_csv(shop / "people.csv", "id,age", [["c98", 40], ["c99", 41]])
+    predict = ["predict", "run", "--edges=bought.csv", "--out=new.csv"]
+    assert cli.main([*predict, "--nodes=people.csv"]) == 0
+    assert "2 new customers" in capsys.readouterr().out
+    assert [(row["id"], row["predicted"]) for row in read_csv("new.csv")] == [
+        ("c98", "a"),
+        ("c99", "b"),
+    ]
+    write_csv(shop / "opened.csv", "id,name,text", [["s77", "Shop 77", "cake"]])
+    write_csv(shop / "bought.csv", "customer,shop", [["c98", "s77"], ["c99", "s11"]])
+    assert cli.main([*predict, "--nodes=people.csv", "--nodes=opened.csv"]) == 2
+    assert "'s77' is a new node of another type than customers" in capsys.readouterr().err
+    assert cli.main([*predict, "--nodes=people.csv"]) == 2
+    assert "'s77'" in capsys.readouterr().err
+
+
 def test_customers_are_asked_about_and_shops_are_drawn(shop: Path) -> None:
     files = {"edges": "purchases.csv", "nodes": ("shops.csv", "customers.csv")}
     settings = FitSettings(**files, labels="labels.csv", method="fast")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,12 @@ import pytest
 from nodecopy import NodeCopyClassifier, presets
 from nodecopy.core.errors import InputError, RunError
 from nodecopy.report import report_page
-from nodecopy.run import Run, label_tables, write_folder
+from nodecopy.result import Result
+from nodecopy.run import FitSettings, Run, label_tables, write_folder
+from nodecopy.run.export import export_run
 from nodecopy.run.fit import read_source
 from nodecopy.run.folder import begin_folder, check_folder, incomplete_run
+from nodecopy.run.predict import predict_tables
 
 
 def test_classes_that_are_numbers_keep_the_order_of_numbers(settings, rows_file):
@@ -86,3 +90,26 @@ def test_which_folders_may_be_written(settings, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="cannot be written|other files"):
             check_folder(path)
     assert check_folder(tmp_path / "new" / "run").parent.exists() is False
+
+
+def test_every_part_of_a_run_says_what_it_does_and_how_far_it_is(settings, tmp_path):
+    told: list[tuple[str, int, int]] = []
+
+    def show(*at):
+        told.append(at)
+
+    run = label_tables(replace(settings, method="fast"), show)
+    write_folder(run, tmp_path / "run", lambda: report_page(run.result), show)
+    other = FitSettings(settings.edges, nodes=settings.nodes)
+    predict_tables(tmp_path / "run/model", other, progress=show)
+    exported, *_ = export_run(tmp_path / "run", "parquet", progress=show)
+    reading = ["reading nodes", "reading edges", "numbering nodes"]
+    reading += ["reading columns", "numbering edges", "encoding columns"]
+    writing = ["predictions", "next labels", "suspect edges", "missing edges"]
+    writing += ["explanations", "report"]
+    assert [name for name, _ in groupby(told, key=lambda at: at[0])] == [
+        *(*reading, "fitting", *writing),
+        *(*reading, "applying the model", "reading the run", f"writing {exported}"),
+    ]
+    assert all(0 <= done <= total for _, done, total in told)
+    assert "progress" not in Result.load(tmp_path / "run").arguments

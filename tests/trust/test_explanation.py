@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from matplotlib import pyplot
 
 from nodecopy import BayesianGCN, Graph, NodeCopyClassifier
 from nodecopy.classifiers import DiffusionClassifier, fit_one
@@ -20,7 +22,8 @@ from nodecopy.problem.problem import Problem
 from nodecopy.problem.task import Task
 from nodecopy.read.synthetic import planted_partition
 from nodecopy.stack.stacked import FittedStack
-from nodecopy.trust.explanation import Explanation, Lead, Row, named_explanation, parts_of
+from nodecopy.trust.explainer import Lead, named_explanation, parts_of
+from nodecopy.trust.explanation import Explanation, Row
 from tests.problems import make_task, networkx_graph, short_gcn
 
 NODES = [0, 7, 40, 88, 89]  # labelled, and others; the last two have no edge, the last no word
@@ -51,7 +54,7 @@ def problem(kind: str) -> tuple[Task, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", ["words", "numbers", "directed", "weighted", "class prior"])
-def test_evidence_adds_up_to_the_lead(kind: str):
+def test_evidence_adds_up_to_the_log_odds(kind: str):
     task, arguments = problem(kind)
     clf = fitted(task, **arguments)
     p = clf.predict_proba()
@@ -60,11 +63,35 @@ def test_evidence_adds_up_to_the_lead(kind: str):
         first, second = np.sort(p[node])[::-1][:2]
         assert why.label == p[node].argmax()
         assert (why.probability, why.next_probability) == pytest.approx((first, second))
-        assert sum(row.points for row in why.evidence) == pytest.approx(why.lead, abs=1e-6)
+        assert why.log_odds == pytest.approx(np.log(first / second), abs=1e-9)
+        assert sum(row.log_odds for row in why.evidence) == pytest.approx(why.log_odds, abs=1e-9)
+        assert why.bars[-1].end == pytest.approx(why.log_odds, abs=1e-9)
         if why.labels:
-            assert sum(row.points for row in why.labels) == pytest.approx(why.lead, abs=1e-6)
-        if why.lead > 1e-3:
+            assert sum(row.log_odds for row in why.labels) == pytest.approx(why.log_odds, abs=1e-9)
+        if why.log_odds > 1e-3:
             assert why.to_frame()["share"].sum() == pytest.approx(1.0, abs=1e-3)
+
+
+def test_json_holds_a_waterfall_that_ends_at_the_odds():
+    task, _ = problem("words")
+    clf = fitted(task)
+    labelled, other = clf.explain(int(task.train[0])), clf.explain(40)
+    for why in (labelled, other):
+        read = json.loads(why.to_json())
+        at = 0.0
+        for bar in read["bars"]:
+            assert bar["start"] == pytest.approx(at, abs=1e-9)
+            at = bar["end"]
+            pieces = sum(row["log_odds"] for row in bar["rows"])
+            assert bar["log_odds"] == pytest.approx(pieces, abs=1e-9)
+            assert bar["sentence"].endswith(".")
+        odds = np.log(read["probability"] / read["next_probability"])
+        assert at == pytest.approx(odds, abs=1e-9)
+    assert "own label" in [bar.source for bar in labelled.bars]
+    axes = labelled.plot(other)
+    drawn = [sum(bar.get_width() for bar in ax.patches) for ax in axes]
+    assert drawn == pytest.approx([labelled.log_odds, other.log_odds])
+    pyplot.close(axes[0].figure)
 
 
 def test_every_component_of_the_default_but_the_average_is_explained_exactly():
@@ -121,7 +148,7 @@ def test_a_model_fitted_within_a_part_explains_any_node():
     for node in (0, 150, 399):
         why = clf.explain(node)
         assert why.probability == pytest.approx(clf.predict_proba([node]).max())
-        assert sum(row.points for row in why.evidence) == pytest.approx(why.lead, abs=1e-6)
+        assert sum(row.log_odds for row in why.evidence) == pytest.approx(why.log_odds, abs=1e-6)
         neighbours = {row.number for row in why.evidence if row.source == "neighbour"}
         assert neighbours <= set(data.graph.neighbours(node).tolist())
 
@@ -129,8 +156,8 @@ def test_a_model_fitted_within_a_part_explains_any_node():
 def test_a_model_with_layers_is_not_explained():
     task, _ = problem("words")
     why = fitted(task, BayesianGCN(n_zeta=1, n_weights=1, base=short_gcn(5, 1, 1))).explain(40)
-    (row,) = [row for row in why.evidence if abs(row.points) > 1e-9]
-    assert (row.source, row.points) == ("not explained", pytest.approx(why.lead))
+    (row,) = [row for row in why.evidence if abs(row.log_odds) > 1e-9]
+    assert (row.source, row.log_odds) == ("not explained", pytest.approx(why.log_odds))
 
 
 def test_nodes_words_and_numbers_have_the_names_that_the_user_gave():
@@ -168,9 +195,9 @@ def test_numeric_columns_are_divided_among_their_names():
     frame = pd.DataFrame({"told": told, "noise": rng.normal(size=90)})
     y = np.where(np.isin(np.arange(90), task.train), task.labels, -1)
     why = NodeCopyClassifier(best(2), random_state=0).fit(task.graph, frame, y).explain(40)
-    points = {row.name: row.points for row in why.evidence if row.source == "column"}
-    assert set(points) == {"told", "noise", "numbers together"}
-    assert abs(points["told"]) > abs(points["noise"])
+    added = {row.name: row.log_odds for row in why.evidence if row.source == "column"}
+    assert set(added) == {"told", "noise", "numbers together"}
+    assert abs(added["told"]) > abs(added["noise"])
 
 
 def test_neighbours_are_named_with_their_relations():
@@ -182,13 +209,13 @@ def test_neighbours_are_named_with_their_relations():
     given = Problem("three", graph, np.ones((3, 1)), [0, 1, -1], ["a", "b"], names=names)
     terms: Terms = {("neighbour", 1): 0.2, ("neighbour", 2): 0.1}
     why = named_explanation(given, relations, 0, Lead(0, 1, (0.6, 0.3), terms, {}))
-    assert "<i> (cites, writes) +20.0, k (writes) +10.0" in str(why)
+    assert "<i> (cites, writes) ×1.2, k (writes) ×1.1" in str(why)
     assert "&lt;i&gt; (cites, writes)" in why._repr_html_()
 
 
 def test_labels_of_a_tie_are_finite():
     tie = Explanation("n", "a", "b", 0.5, 0.5, (Row("column", "x", 0.0, 0),))
-    assert str(tie).count("\n") == 0
+    assert "+0.00" in str(tie)
     assert tie.to_frame()["share"].isna().all()
 
 
@@ -201,4 +228,4 @@ def test_the_smallest_of_very_many_neighbours_are_one_row() -> None:
     neighbours = [row for row in why.evidence if row.source == "neighbour"]
     assert len(neighbours) == 1_001
     assert "all other neighbours" in [row.name for row in neighbours]
-    assert sum(row.points for row in why.evidence) == pytest.approx(why.lead)
+    assert sum(row.log_odds for row in why.evidence) == pytest.approx(why.log_odds)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -47,6 +49,17 @@ def test_probabilities_add_up_to_how_many_are_wrong(share: float, least: float, 
     draws = [planted(35, share, draw) for draw in range(30)]
     expected = np.mean([wrong_probabilities(p, given)[0].mean() for p, given, _ in draws])
     assert least <= expected <= most
+
+
+def test_confirmed_labels_lower_the_doubt_about_others_and_mistakes_raise_it() -> None:
+    sure = np.array([[0.96, 0.04]] * 36 + [[0.02, 0.98]] * 4)
+    known, confirmed = np.zeros(40, int), np.arange(40) >= 38
+
+    def doubt(**given: Any) -> float:
+        return float(wrong_probabilities(sure, known, **given)[0][36])
+
+    assert doubt(confirmed=confirmed) < 0.5 < doubt() < doubt(mistakes=3)
+    assert wrong_probabilities(sure, known, confirmed)[0][38] == 0
 
 
 def test_no_labels_and_one_class_are_no_problem() -> None:

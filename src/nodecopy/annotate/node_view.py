@@ -17,8 +17,14 @@ from nodecopy.problem.problem import Problem
 from nodecopy.read.columns import NODES, Column, node_places
 from nodecopy.read.database import Database
 from nodecopy.read.formats import open_table, paths_of
-from nodecopy.report.map import map_block
-from nodecopy.report.page_nodes import MAX_NODES, ends_of_random_edges, links_among
+from nodecopy.report.map import packed_links, packed_positions
+from nodecopy.report.page_nodes import (
+    MAX_NODES,
+    ends_of_random_edges,
+    evidence_block,
+    link_relations,
+    links_among,
+)
 from nodecopy.run import FitSettings
 
 # Neighbours, and nodes two hops away, that are sent to the page; it draws fewer.
@@ -114,7 +120,8 @@ def neighbourhood(table: Problem, node: int, known: Mapping[int, int], fit: Fit)
     near = _some(_neighbours(graph, node), known, _NEIGHBOURS, {node})
     beyond = [far for one in near for far in _neighbours(graph, one)[:_PER_NEIGHBOUR]]
     members = [node, *near, *_some(beyond, known, _SECOND_NEIGHBOURS, {node, *near})]
-    offsets, targets = links_among(graph, np.array(members))
+    offsets, targets = links = links_among(graph, np.array(members))
+    relations = link_relations(graph, np.array(members), links)
     predicted, confidence = predictions_of(table, np.array(members), fit)
     return {
         "ids": [str(table.ids[member]) for member in members],
@@ -126,7 +133,17 @@ def neighbourhood(table: Problem, node: int, known: Mapping[int, int], fit: Fit)
         "degree": graph.degrees[members].tolist(),
         "offsets": offsets.tolist(),
         "targets": targets.tolist(),
+        "relations": None if relations is None else relations.tolist(),
+        "relationNames": list(graph.relations),
     }
+
+
+def explained(table: Problem, node: int, fit: Fit, around: Sequence[str]) -> dict[str, Any]:
+    """Return why a node has its class; nodes around it, by id, are named by their place."""
+    (why,) = fit.named.explanations([node])
+    places = {id: at for at, id in enumerate(around)}
+    place = lambda other: places.get(str(table.ids[other]), -1)  # noqa: E731
+    return evidence_block(why, fit.labels.names, place, table.title)
 
 
 class NodeMap:
@@ -174,7 +191,10 @@ class NodeMap:
         self._nodes = nodes = ranked[np.sort(places)[:MAX_NODES]]
         self._fitted = fit.result is not None
         p = None if fit.result is None else np.asarray(fit.result.model.probabilities)[nodes]
-        self._places = map_block(*links_among(table.graph, nodes), p, self._seed) | {
+        links = links_among(table.graph, nodes)
+        self._places = {
+            "positions": packed_positions(links, p, self._seed),
+            "links": packed_links(links),
             "ids": [str(id) for id in table.ids[nodes]],
             "names": [table.title(node) for node in nodes.tolist()],
         }

@@ -6,7 +6,7 @@ The classifier of the settings is fitted once, and then gets what changed by `ad
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.core.progress import Show
 from nodecopy.estimator.method import described_classes
 from nodecopy.problem.problem import Problem
 from nodecopy.read.objects import read_problem
@@ -21,6 +22,7 @@ from nodecopy.result import Result
 from nodecopy.run import FitSettings
 from nodecopy.run.settings import parse_classes
 from nodecopy.trust.accuracy import EstimatedAccuracy
+from nodecopy.trust.label_errors import SuspectLabels, suspect_labels
 from nodecopy.trust.next_labels import suggest_nodes
 
 _SUGGESTIONS = 30
@@ -71,10 +73,30 @@ class Fit:
         """Estimated, where labels were held out."""
         return None if self.result is None else self.result.accuracy
 
+    @cached_property
+    def named(self) -> Result:
+        """The result with the names of the classes in place of their numbers."""
+        assert self.result is not None  # or nothing is explained
+        classes = np.array(self.labels.names, object)[self.result.classes]
+        return replace(self.result, given=replace(self.result.given, classes=classes))
+
     @property
     def explains(self) -> bool:
         """Whether nodes are explained: on a large graph it takes seconds."""
         return self.result is not None and getattr(self.result.model, "part", None) is None
+
+    def suspects(self, confirmed: Iterable[int], mistakes: int) -> SuspectLabels | None:
+        """Return the labels that may be wrong; None where none was held out.
+
+        Args:
+            confirmed: nodes whose label was confirmed when it was asked about again.
+            mistakes: how many labels were changed then.
+        """
+        held = None if self.result is None else self.result.held_out
+        if held is None:
+            return None
+        right = np.isin(held.nodes, list(confirmed))
+        return suspect_labels(held.nodes, held.truth, held.probabilities, right, mistakes)
 
 
 class Refitter:
@@ -84,13 +106,18 @@ class Refitter:
         settings: how to fit.
         table: graph and features; its labels are not used.
         publish: called with every fit, in the thread.
+        show: told how far a fit is, see `progress_bar`.
     """
 
     def __init__(
-        self, settings: FitSettings, table: Problem, publish: Callable[[Fit], None]
+        self,
+        settings: FitSettings,
+        table: Problem,
+        publish: Callable[[Fit], None],
+        show: Show = False,
     ) -> None:
         self._table, self._settings, self._publish = table, settings, publish
-        self._classifier = settings.classifier(False)
+        self._classifier, self._show = settings.classifier(show), show
         self._fitted: NDArray[np.int64] | None = None
         self._changed = threading.Condition()
         self._next: Labels | None = None
@@ -134,7 +161,7 @@ class Refitter:
 
     def _guess(self, labels: Labels) -> Fit:
         """Guess classes from their descriptions, and suggest where that leaves most open."""
-        classifier = self._settings.classifier(False)
+        classifier = self._settings.classifier(self._show)
         classifier.class_descriptions = self._described(labels)
         unknown = np.full(len(self._table.ids), -1)
         classifier.fit(self._unlabelled, y=unknown)
@@ -162,9 +189,9 @@ class Refitter:
         suggestions = classifier.suggest(_SUGGESTIONS, exclude=excluded).tolist()
         fit = Fit(labels, tuple(suggestions), classifier.result_)
         if classifier.held_out_ is not None:  # computed here, so that the page need not wait
-            classifier.result_.accuracy, classifier.result_.suspect_labels  # noqa: B018
+            classifier.result_.accuracy  # noqa: B018
         if fit.explains:
-            classifier.result_.explanations([0])  # computes what all explanations share
+            fit.named.explanations([0])  # computes what all explanations share
         return fit
 
     def _ids(self, nodes: NDArray[np.int64]) -> list[Any]:
@@ -182,4 +209,5 @@ class Refitter:
     @cached_property
     def _unlabelled(self) -> Problem:
         problem = read_problem(self._table, labelled=False)
-        return problem.by_meaning(self._settings.text_model).scaled_by(self._settings.normalise)
+        problem = problem.by_meaning(self._settings.text_model, self._show)
+        return problem.scaled_by(self._settings.normalise)

@@ -55,7 +55,8 @@ _REDIRECT = """<!doctype html><meta charset="utf-8"><meta name="referrer" conten
 <a href="{url}">Label nodes</a>
 """
 _SHARED = (
-    *("text", "packed", "marks", "charts", "plain_table", "neighbourhood", "node", "theme"),
+    *("text", "packed", "marks", "charts", "plain_table"),
+    *("waterfall", "neighbourhood", "node", "theme"),
     *("map_discs", "map_view", "map_colours", "map"),
 )
 _OWN = ("question", "question_map", "progress", "dialogs", "label")
@@ -152,7 +153,7 @@ def create_app(session: Session, token: str, port: int) -> ASGIApp:
     def state(request: Request) -> Response:
         session.refresh()
         if request.query_params.get("stamp") == str(session.stamp):
-            return Response(status_code=204)
+            return JSONResponse({"doing": session.doing})
         return JSONResponse(session.state())
 
     def node(request: Request) -> Response:

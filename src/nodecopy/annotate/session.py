@@ -13,18 +13,19 @@ from typing import Any
 import numpy as np
 
 from nodecopy.annotate.answers import Answers, file_time
-from nodecopy.annotate.node_view import NodeMap, NodeRows, neighbourhood
+from nodecopy.annotate.node_view import NodeMap, NodeRows, explained, neighbourhood
 from nodecopy.annotate.refit import Fit, Labels, Refitter
 from nodecopy.core.errors import InputError, NodecopyError, RunError, counted, shown
 from nodecopy.core.files import regular_file
+from nodecopy.core.progress import sentences
 from nodecopy.problem.problem import Problem
 from nodecopy.read.labels import SUGGESTED, read_label_table
 from nodecopy.report import report_page
-from nodecopy.report.page_nodes import evidence_block
 from nodecopy.run import FitSettings, check_folder, read_settings, write_folder
 from nodecopy.run.fit import label_table, read_source
 from nodecopy.run.folder import ANSWERS, CONFIG, LABELS, begin_folder, incomplete_run
 from nodecopy.trust.accuracy import forecast
+from nodecopy.trust.label_errors import SuspectLabels
 from nodecopy.trust.next_labels import random_nodes
 
 RANDOM, AGAIN = "random", "again"
@@ -56,7 +57,8 @@ class Session:
         table: what was read, without labels.
         notes: what was assumed, and what the files of labels changed.
         answers: everything that was answered.
-        stamp: a number that changes whenever `state` does.
+        stamp: a number that changes whenever `state` does, but for `doing`.
+        doing: what is computed, and how long it will take.
     """
 
     def __init__(
@@ -76,9 +78,9 @@ class Session:
             settings = read_settings(self.folder / CONFIG)
         own, node_type = self.folder / LABELS, settings.label_type
         if node_type is None and isinstance(settings.nodes, tuple) and settings.labels is not None:
-            node_type = next(iter(read_source(settings).node_types), None)
+            node_type = next(iter(read_source(settings, None).node_types), None)
         bare = replace(settings, labels=None, label_columns=None, label_type=node_type)
-        self.table = table = read_source(bare)
+        self.table = table = read_source(bare, None)
         node_type = next(iter(table.node_types), None)
         files = _label_files(labels, settings, table, own)
         self.settings = settings = replace(
@@ -90,6 +92,7 @@ class Session:
         self._number = {str(id): n for n, id in enumerate(self._ids)}
         self._lock, self._finishing = threading.RLock(), threading.Lock()
         self._fit = Fit(Labels(-1, np.zeros(0, np.int64), np.zeros(0, np.int64)), ())
+        self._suspected: tuple[Any, SuspectLabels | None] = None, None  # computed for the key
         self._asked: dict[str, str] = {}  # how each node was chosen that a page may show
         n = len(self._ids)
         self._order = self._ids[random_nodes(np.ones(n, bool), n, settings.random_state)]
@@ -118,7 +121,8 @@ class Session:
         except BaseException:
             self.answers.close()
             raise
-        self._refitter = Refitter(settings, table, self._publish)
+        self.doing = ""
+        self._refitter = Refitter(settings, table, self._publish, sentences(self._say))
         self._refit()
 
     def close(self) -> None:
@@ -245,6 +249,7 @@ class Session:
                 "version": self._version,
                 "fittedVersion": fit.labels.version,
                 "busy": self._refitter.busy,
+                "doing": self.doing,
                 "history": answers.estimates,
                 "restsOn": fit.accuracy and fit.accuracy.num_labels,
                 "suggested": [*answers.chosen.values()].count(SUGGESTED),
@@ -264,6 +269,7 @@ class Session:
         with self._lock:
             fit, label, known = self._fit, self.answers.labels.get(id), self._known()
             place = {name: k for k, name in enumerate(self.answers.classes)}
+        around = neighbourhood(self.table, node, known, fit)
         probabilities: list[float] | None = None
         why = None
         if fit.result is not None:
@@ -271,8 +277,7 @@ class Session:
             by_class[fit.result.classes] = fit.result.probabilities[node]
             probabilities = by_class.round(4).tolist()
             if fit.explains:
-                (one,) = fit.result.explanations([node])
-                why = evidence_block(one, int(one.label), int(one.against), self.table.title)
+                why = explained(self.table, node, fit, around["ids"])
         return {
             "id": id,
             "name": self.table.title(node),
@@ -281,7 +286,7 @@ class Session:
             "columns": cells,
             "moreColumns": more,
             "why": why,
-            "around": neighbourhood(self.table, node, known, fit),
+            "around": around,
         }
 
     def map(self) -> dict[str, Any]:
@@ -312,15 +317,18 @@ class Session:
                 if self.answers.problem:
                     raise RunError(self.answers.problem)
                 version, table = self._version, self._labelled_table()
-            run = label_table(self.settings, table, progress)
+            show = progress or sentences(self._say)
+            run = label_table(self.settings, table, show)
             self._set_finish("writing", "Writing the folder …")
-            write_folder(run, self.folder, lambda: report_page(run.result, run.source))
+            write_folder(run, self.folder, lambda: report_page(run.result, run.source), show)
         except NodecopyError as error:
             with self._lock:
                 kept = self.answers.kept
             why = str(error) if kept in str(error) else f"{error}; {kept}"
             self._set_finish("failed", f"Not all results were written: {why}.")
             raise
+        finally:
+            self.doing = ""
         self._written = version  # more labels may have come meanwhile
         holds = f"{self.folder} holds predictions, report, model and settings."
         self._set_finish("written", holds)
@@ -375,9 +383,13 @@ class Session:
         names = tuple(self.answers.classes)
         self._refitter.ask(Labels(self._version, classes, excluded, chosen, names))
 
+    def _say(self, doing: str) -> None:
+        self.doing = doing
+
     def _publish(self, fit: Fit) -> None:
         """Take a new fit."""
         with self._lock:
+            self.doing = ""
             if fit.accuracy is not None:
                 figures = fit.accuracy.accuracy, fit.accuracy.low, fit.accuracy.high
                 share, low, high = (round(float(value), 4) for value in figures)
@@ -391,10 +403,14 @@ class Session:
     def _suspect_rows(self) -> list[list[Any]]:
         """Return the labels to look at again: id, name, label, suggestion, and how likely wrong."""
         names, confirmed = self.answers.classes, self.answers.confirmed()
-        result, rows = self._fit.result, list[list[Any]]()
-        if result is None or result.held_out is None:
+        fit, rows, key = self._fit, list[list[Any]](), (self._fit, *self.answers.counts()[1:])
+        if self._suspected[0] != key:
+            right = [self._number[id] for id in confirmed if id in self._number]
+            self._suspected = key, fit.suspects(right, key[1])
+        suspects = self._suspected[1]
+        if suspects is None or fit.result is None:
             return rows
-        suspects, classes = result.suspect_labels, result.classes
+        classes = fit.result.classes
         columns = suspects.nodes, classes[suspects.known], classes[suspects.predicted]
         for node, *pair, probability in zip(*columns, suspects.probability, strict=True):
             id, (known, predicted) = str(self._ids[node]), (names[k] for k in pair)

@@ -30,6 +30,7 @@ from nodecopy.core.saving import savable
 from nodecopy.features.matrix import FeatureMatrix, unit_rows
 from nodecopy.graph import RowGraph
 from nodecopy.graph.operators import whole_adjacency
+from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
 from nodecopy.problem.task import Task
 
 # α of personalised PageRank, and its longest walk.
@@ -135,6 +136,10 @@ class FittedDescriptions(Fitted):
     ) -> Posterior:
         """Apply it to the texts of another graph."""
         return Posterior.undivided(self.of(_spread(graph, _texts(features, len(self.weights)))))
+
+    def terms(self, near: Neighbourhood, of: Contrast) -> list[Terms]:
+        """Return the log-odds as one term, that of the names of the classes."""
+        return [{("class name", 0): odds} for odds in of.log_odds.tolist()]
 
     def reduced(self) -> FittedDescriptions:
         """Return it without the probabilities of its nodes."""

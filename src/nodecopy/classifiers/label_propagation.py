@@ -137,7 +137,7 @@ class SpreadLabels(Fitted):
         each = []
         walks = first_edges(near.adjacency, self.model.coefficients, lead, of.nodes)
         for node, odds, (own, terms) in zip(of.nodes, of.log_odds.tolist(), walks, strict=True):
-            terms["position", 0] = own * float(lead[node])
+            terms["own label", 0] = own * float(lead[node])
             total = sum(terms.values())
             reached = abs(total) > _LEAST
             parts: Terms = {key: odds * part / total for key, part in terms.items() if reached}

@@ -1,11 +1,13 @@
-"""Commands on a graph: fit, predict, inspect, label."""
+"""Commands on a graph: fit, predict, explain, export, inspect, label."""
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 import webbrowser
 from contextlib import closing
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +15,7 @@ import typer
 
 from nodecopy.cli import reading
 from nodecopy.cli.reading import app
-from nodecopy.core.errors import InputError, counted
+from nodecopy.core.errors import InputError, counted, shown
 from nodecopy.read.options import FILES, with_flags
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ def fit(
         reading.refuse(["coverage"], "needs labels that are held out: add --calibrate")
     folder = _folder(out, settings)
     run = label_tables(settings, True)
-    write_folder(run, folder, lambda: report_page(run.result, run.source))
+    write_folder(run, folder, lambda: report_page(run.result, run.source), True)
     if (folder / ANSWERS).exists():
         take = f"nodecopy label {folder} --labels FILE takes labels over"
         print(
@@ -69,23 +71,101 @@ def fit(
     without=("label_columns", "label_type", "repeated_edges", "column_types"),
 )
 def predict(
-    model: Annotated[str, typer.Option(help="The folder model that nodecopy fit wrote.")],
     out: Annotated[str, typer.Option(help="CSV or Parquet file to write.")],
+    run: Annotated[
+        str | None,
+        typer.Argument(help="A folder that nodecopy fit wrote: tables hold what is new."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="The folder model of a fit: tables hold the whole graph.")
+    ] = None,
     **options: Any,
 ) -> None:
-    """Apply a fitted model to other tables, e.g. a graph that has grown."""
+    """Predict new nodes of a fitted graph, or a whole graph that has changed, without a new fit.
+
+    nodecopy predict run --nodes new_nodes.csv --edges new_edges.csv --out new.csv
+
+    nodecopy predict --model run/model --nodes nodes.csv --edges edges.csv --out all.csv
+    """
     from nodecopy.read.inspection import listed_sentences
     from nodecopy.result import incomplete_model
     from nodecopy.run.predict import check_predictions_file, predict_tables, write_predictions
 
+    folder = run or model
+    if folder is None or (run and model):
+        raise InputError(
+            "name the folder of a fit (nodecopy predict RUN) where the tables hold what is new, or "
+            "--model FOLDER where they hold the whole graph; got " + ("both" if folder else "none")
+        )
     coverage, settings = options["coverage"], reading.settings_of(options)
     target = check_predictions_file(out)
-    table, predictions = predict_tables(model, settings, coverage, options["text_model"])
+    table, predictions = predict_tables(
+        folder, settings, coverage, options["text_model"], True, only_new=run is not None
+    )
     write_predictions(predictions, target)
-    line = incomplete_model(model)
+    line = incomplete_model(folder)
     notes = [*map(with_flags, table.notes), *([line] if line else [])]
-    rows = f"{table.num_classified:,} {next(iter(table.node_types), 'nodes')}: {out}"
+    which = "new " if run else ""
+    rows = f"{len(predictions.ids):,} {which}{next(iter(table.node_types), 'nodes')}: {out}"
     print("\n".join([*listed_sentences("note", notes), rows]))
+
+
+@app.command(rich_help_panel=reading.PANEL)
+def export(
+    run: Annotated[str, typer.Argument(help="A folder that nodecopy fit wrote.")],
+    to: Annotated[str, typer.Option(help="graphml, gexf, neo4j, parquet or xlsx.")],
+    out: Annotated[
+        str | None, typer.Option(help="File or folder to write. (default: beside the run)")
+    ] = None,
+) -> None:
+    """Write the graph of a run with its predictions, for Gephi, Neo4j, DuckDB or Excel.
+
+    nodecopy export run --to gexf
+    """
+    from nodecopy.read.inspection import listed_sentences
+    from nodecopy.run.export import export_run
+
+    path, size, notes = export_run(run, to, out, True)
+    print("\n".join([*listed_sentences("note", notes), f"{size}: {path}"]))
+
+
+@app.command(rich_help_panel=reading.PANEL)
+def explain(
+    run: Annotated[str, typer.Argument(help="A folder that nodecopy fit or nodecopy label wrote.")],
+    nodes: Annotated[list[str], typer.Argument(help="Ids of nodes; several are compared.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON, a line per node.")] = False,
+) -> None:
+    """Show why nodes have their class: what adds up to its odds, as a waterfall.
+
+    nodecopy explain run 35
+
+    nodecopy explain run 35 1033
+    """
+    from nodecopy.read.inspection import printable
+    from nodecopy.result import Result
+    from nodecopy.trust.explanation import limits_of
+
+    result = Result.load(run)
+    given = result.nodes("explain")
+    place = {str(id): at for at, id in enumerate(given.ids[: given.num_classified])}
+    if unknown := [node for node in nodes if node not in place]:
+        like = shown(next(iter(place)))
+        raise InputError(f"no node has the id {shown(unknown[0])}; ids look like {like}")
+    several = result.explanations([place[node] for node in nodes])
+    if as_json:
+        print("\n".join(why.to_json() for why in several))
+        return
+    limits = limits_of(several)
+    drawn = [[printable(line) for line in why.lines(limits)] for why in several]
+    wide = max(len(line) for lines in drawn for line in lines) + 4
+    beside = len(several) * wide <= shutil.get_terminal_size().columns
+    rows = (
+        zip_longest(*drawn, fillvalue="") if beside else [(line,) for one in drawn for line in one]
+    )
+    print("\n".join("".join(line.ljust(wide) for line in row).rstrip() for row in rows))
+    for why in several:
+        title = [f"\n{printable(str(why.node))}:"] * (len(several) > 1)
+        print("\n".join([*title, *(f"  {printable(text)}" for text in why.sentences)]))
 
 
 @app.command(rich_help_panel=reading.PANEL)
@@ -95,7 +175,7 @@ def inspect(**options: Any) -> None:
     from nodecopy.read.inspection import inspect_dataset, inspection_lines
     from nodecopy.run.fit import read_source
 
-    table = read_source(reading.settings_of(options))
+    table = read_source(reading.settings_of(options), True)
     print("\n".join(inspection_lines(table, inspect_dataset(table))))
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 
 Progress = Callable[[int, int], None]
 """Called with (units of work done, units in all)."""
+Show = bool | Callable[[str, int, int], None] | None
+"""Whether, or where, progress is shown: see `progress_bar`."""
 
 _PARTS = 1000
 # Seconds between two lines, and before the first, without a terminal.
@@ -42,17 +45,86 @@ def stages(progress: Progress | None, shares: Sequence[float]) -> list[Progress 
 
 
 @contextmanager
-def progress_bar(
-    title: str, show: bool | None = None, pause: float = _PAUSE
-) -> Iterator[Progress | None]:
+def progress_bar(title: str, show: Show = None, pause: float = _PAUSE) -> Iterator[Progress | None]:
     """Yield a callback that shows progress on stderr, or None.
 
     Args:
         title: what is going on.
         show: True shows a bar on a terminal and in a notebook, and elsewhere a line now and then;
-            None shows a bar on a terminal only; False nothing.
+            None shows a bar on a terminal only; False nothing. A function is called instead, with
+            the title, and units of work done and in all.
         pause: seconds before the first line and between two of them.
     """
+    with _shown(title, show, pause) as write:
+        yield None if write is None else partial(write, title)
+
+
+@contextmanager
+def progress_steps(
+    shares: Mapping[str, float], show: Show = None, pause: float = _PAUSE
+) -> Iterator[Callable[[str], None]]:
+    """Yield a function to call with the name of each step as it begins, in their order.
+
+    Args:
+        shares: of the work that each step takes, by its name.
+        show: see `progress_bar`.
+        pause: see `progress_bar`.
+
+    >>> seen = []
+    >>> with progress_steps({"reading": 1, "writing": 3}, lambda *at: seen.append(at)) as begin:
+    ...     begin("reading"), begin("writing")
+    (None, None)
+    >>> seen
+    [('reading', 0, 1000), ('writing', 250, 1000)]
+    """
+    names = list(shares)
+    with _shown(names[0], show, pause) as write:
+
+        def begin(name: str) -> None:
+            before = sum(shares[each] for each in names[: names.index(name)])
+            if write is not None:
+                write(name, round(_PARTS * before / sum(shares.values())), _PARTS)
+
+        yield begin
+
+
+def sentences(say: Callable[[str], None], pause: float = 0.0) -> Callable[[str, int, int], None]:
+    """Return a function to show progress with, which says what is done and how long it will take.
+
+    Args:
+        say: called with a sentence.
+        pause: seconds before the first sentence and between two of them.
+
+    >>> show = sentences(print)
+    >>> show("fitting", 1, 2)
+    fitting: 50% in 0:00:00, about 0:00:00 left
+    """
+    start = last = time.monotonic()
+    before = 0.0
+
+    def write(title: str, done: int, total: int) -> None:
+        nonlocal start, last, before
+        now, share = time.monotonic(), done / total
+        if share < before:  # another job
+            start = now
+        before = share
+        if now - last < pause or done <= 0:
+            return
+        last = now
+        spent, left = (timedelta(seconds=round(s)) for s in (now - start, (now - start) / share))
+        rest = f", about {left - spent} left" if share >= _TELLING else ""
+        say(f"{title}: {share:.0%} in {spent}{rest}")
+
+    return write
+
+
+@contextmanager
+def _shown(
+    title: str, show: Show, pause: float
+) -> Iterator[Callable[[str, int, int], None] | None]:
+    if callable(show):
+        yield show
+        return
     if show is False or (show is None and not sys.stderr.isatty()):
         yield None
         return
@@ -62,25 +134,14 @@ def progress_bar(
     console = Console(stderr=True)
     if console.is_terminal or console.is_jupyter:
         with Bar(console=console, transient=console.is_terminal) as bar:
-            job = bar.add_task(title)
-            yield lambda done, total: bar.update(job, completed=done, total=total)
+            job = bar.add_task(title, total=None)
+            yield lambda name, done, total: bar.update(
+                job, description=name, completed=done, total=total
+            )
     else:
-        yield _lines(title, pause)
+        yield sentences(_line, pause)
 
 
-def _lines(title: str, pause: float) -> Progress:
-    start = last = time.monotonic()
-
-    def write(done: int, total: int) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last < pause or done <= 0:
-            return
-        last = now
-        gone, share = now - start, done / total
-        spent, rest = (timedelta(seconds=round(s)) for s in (gone, gone / share - gone))
-        left = f", about {rest} left" if share >= _TELLING else ""
-        sys.stderr.write(f"{title}: {share:.0%} in {spent}{left}\n")
-        sys.stderr.flush()
-
-    return write
+def _line(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()

@@ -110,7 +110,7 @@ def _items_fit(value: Any, arguments: tuple[Any, ...]) -> bool:
         return len(value) == len(arguments) and all(map(fits, value, arguments))
     if isinstance(value, np.ndarray):
         (scalar,) = get_args(arguments[1]) or (Any,)
-        return scalar is Any or issubclass(value.dtype.type, scalar)
+        return scalar is Any or issubclass(value.dtype.type, get_origin(scalar) or scalar)
     return True
 
 

@@ -16,7 +16,7 @@ from nodecopy.classifiers import Fitted, NodeClassifier, Posterior
 from nodecopy.core.errors import FormatError, ModelError, NotFittedError, shown
 from nodecopy.core.executors import check_executor, opened
 from nodecopy.core.machine import torch_defaults
-from nodecopy.core.progress import progress_bar
+from nodecopy.core.progress import Show, progress_bar
 from nodecopy.estimator.growth import Grown, grow, read_new
 from nodecopy.estimator.method import (
     MethodName,
@@ -80,7 +80,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             decide; without any label, predictions are guesses from them alone.
         random_state: a seed, a NumPy Generator or RandomState, or None for a fresh seed at each
             fit.
-        progress: show a bar while fitting; None shows one on a terminal.
+        progress: show a bar while fitting; None shows one on a terminal. A function is called with
+            what is done, and how many units of it and of all. Not saved.
         executor: where the parts of a fit are computed, with the same result: None, in this
             process; "processes", in worker processes; the address of a Dask scheduler,
             "tcp://host:8786", or a Dask ``Client``, on its workers (docs/cluster.md). Not saved.
@@ -108,7 +109,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         text_model: Any = "auto",
         class_descriptions: Mapping[Any, str] | Sequence[Any] | None = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        progress: bool | None = None,
+        progress: Show = None,
         executor: object = None,
     ) -> None:
         self.method = method
@@ -267,6 +268,16 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self._fitted().predictions.frame()
 
+    def to_networkx(self) -> Any:
+        """Return the graph with the predictions as attributes of its nodes, for networkx.
+
+        Attributes are the columns of predictions.csv, classes by their names; one that is missing,
+        such as the known label of most nodes, is not set. Edges have their weight and relation: of
+        several relations it is a MultiGraph with a key for each, and directed if any of them is.
+        It needs the graph, which a model from a file does not hold.
+        """
+        return self._fitted().to_networkx()
+
     def predict_set(
         self, nodes: ArrayLike | None = None, *, coverage: float = 0.9
     ) -> NDArray[np.bool_]:
@@ -372,7 +383,13 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ``clf.result_.sets(0.9, posterior.probabilities)``.
         """
         return predict_another(
-            self._fitted(), graph, X, numbers, self.executor, text_model=self.text_model
+            self._fitted(),
+            graph,
+            X,
+            numbers,
+            self.executor,
+            text_model=self.text_model,
+            show=self.progress,
         )
 
     def predict_new(self, X: Any = None, edges: Any = ()) -> Any:
@@ -418,8 +435,9 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def explain(self, node: Hashable) -> Explanation:
         """Return why a node has its most probable class and not the next one, in parts that add up.
 
-        Which of its columns, neighbours and similar nodes add how much to the lead of the class,
-        and which labels it was learnt from; see `Explanation`, which a notebook shows as a table.
+        How much its columns, neighbours and similar nodes add to the log-odds of the class, and
+        which labels it was learnt from; see `Explanation`, which a notebook shows, `plot` draws
+        and `to_json` writes.
 
         Args:
             node: its name, or its number where nodes have no names.
@@ -431,7 +449,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> y = np.where(np.arange(200) < 20, data.labels, -1)
         >>> clf = NodeCopyClassifier(random_state=0).fit(data.graph, data.features, y)
         >>> why = clf.explain(150)
-        >>> bool(np.isclose(sum(row.points for row in why.evidence), why.lead))
+        >>> bool(np.isclose(sum(row.log_odds for row in why.evidence), why.log_odds))
         True
         """
         return self._fitted().explanations(self._numbers([node]).tolist())[0]
@@ -500,9 +518,9 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted().held_out
 
     def _repr_html_inner(self) -> str:
-        """Return scikit-learn's diagram, with a summary of the fit below it."""
+        """Return the fit in numbers and bars, and scikit-learn's diagram below it."""
         diagram: str = super()._repr_html_inner()
-        return diagram + self.result_._repr_html_() if hasattr(self, "result_") else diagram
+        return self.result_._repr_html_() + diagram if hasattr(self, "result_") else diagram
 
     def _repr_mimebundle_(self, **given: Any) -> dict[str, str]:
         """Return what a notebook shows."""
@@ -522,7 +540,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_clone__(self) -> Self:
         """Return a copy that is not fitted; a connection to a cluster is shared, not copied."""
         arguments = self.get_params(deep=False)
-        for name in arguments.keys() - {"executor"}:
+        for name in arguments.keys() - {"executor", "progress"}:
             arguments[name] = clone(arguments[name], safe=False)
         return type(self)(**arguments)
 
@@ -546,7 +564,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _arguments(self) -> dict[str, Any]:
         arguments: dict[str, Any] = self.get_params(deep=False)
-        del arguments["executor"]  # belongs to the machine, not to the result
+        del arguments["executor"], arguments["progress"]  # of the machine, not of the result
         return arguments
 
     def _fitted(self) -> Result:

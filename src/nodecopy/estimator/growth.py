@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from nodecopy.classifiers import GivenProbabilities
 from nodecopy.core.errors import ModelError, counted, shown
@@ -25,11 +26,12 @@ from nodecopy.features.matrix import FeatureMatrix, ties_to
 from nodecopy.graph import Graph, align_relations, join_relations
 from nodecopy.graph.neighbourhood import reach
 from nodecopy.nn.diffusion import Diffusion
+from nodecopy.predictions import Predictions
 from nodecopy.problem.problem import Problem
 from nodecopy.read.edges import build_graph
 from nodecopy.read.graphs import edge_rows
 from nodecopy.read.objects import read_problem
-from nodecopy.result import Predictions, Result
+from nodecopy.result import Result
 from nodecopy.stack.stacked import FittedStack
 
 # Nodes around the new ones that a model of a large graph is applied to, at most.
@@ -131,6 +133,8 @@ def grow(result: Result, new: Problem, places: Nodes | None = None) -> Grown:
     fresh, old = np.flatnonzero(places < 0), _part(result, places[places >= 0])
     if not len(fresh):
         raise ModelError(f"none of {counted(len(places), 'node')} is new: all are nodes of the fit")
+    if given.hubs is not None:
+        _check_linked(new, places)
     classified = int(np.searchsorted(old, given.num_classified))
     number = np.full(given.num_nodes, len(old) + len(fresh))  # in the part, of nodes of the fit
     number[old] = np.arange(len(old)) + len(fresh) * (np.arange(len(old)) >= classified)
@@ -149,6 +153,17 @@ def grow(result: Result, new: Problem, places: Nodes | None = None) -> Grown:
         else:
             applied = GivenProbabilities(model.predict(graph, part.scaled, number).probabilities)
     return Grown(replace(result, given=part, model=applied), nodes)
+
+
+def _check_linked(new: Problem, places: Nodes) -> None:
+    """Refuse new nodes without columns that no path leads to from a node of the fit."""
+    _, component = connected_components(new.graph.to_scipy(), directed=False)
+    alone = ~np.isin(component, component[places >= 0])
+    if alone.any():
+        raise ModelError(
+            f"no path leads from {shown(new.ids[alone][:_SHOWN].tolist())} to a node of the fit, "
+            "and there are no columns to predict from"
+        )
 
 
 def _part(result: Result, linked: Nodes) -> Nodes:

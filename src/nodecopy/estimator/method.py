@@ -23,7 +23,7 @@ from nodecopy.classifiers import (
 from nodecopy.core.errors import ModelError, shown, unknown_name
 from nodecopy.core.executors import Executor, opened
 from nodecopy.core.machine import torch_defaults
-from nodecopy.core.progress import Progress
+from nodecopy.core.progress import Progress, Show, progress_bar
 from nodecopy.features.encoding import spans
 from nodecopy.features.matrix import FeatureMatrix, ties_to
 from nodecopy.features.text_model import read_texts
@@ -93,6 +93,7 @@ def predict_another(
     executor: object = None,
     *,
     text_model: object,
+    show: Show = False,
 ) -> Posterior:
     """Apply a fitted model to another graph; see `NodeCopyClassifier.predict_on`.
 
@@ -102,7 +103,7 @@ def predict_another(
     fitted, model = result.given, result.model
     given = read_problem(graph, X, labelled=False, fitted=fitted)
     if fitted.meaning is not None:
-        given = given.by_meaning(text_model, fitted=fitted.meaning)
+        given = given.by_meaning(text_model, show, fitted=fitted.meaning)
     numbers = _matched(given, fitted) if numbers is None else np.array(numbers, np.int64)
     features = given.features
     if features is None:
@@ -118,9 +119,13 @@ def predict_another(
         product = sp.csr_array(rows, shape=(size, len(numbers))) @ features
         features = product if isinstance(features, np.ndarray) else sp.csr_array(product)
         moved = _renumbered(given.graph, numbers, size)
-    with torch_defaults(), opened(executor) as opened_executor:
+    with (
+        torch_defaults(),
+        opened(executor) as opened_executor,
+        progress_bar("applying the model", show) as progress,
+    ):
         if isinstance(model, FittedStack):
-            posterior = model.predict(moved, features, executor=opened_executor)
+            posterior = model.predict(moved, features, None, opened_executor, progress)
         else:
             posterior = model.predict(moved, features)
     posterior = posterior if numbers is None else posterior.take(numbers)

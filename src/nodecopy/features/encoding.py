@@ -306,7 +306,7 @@ class NodeTypeEncoder:
         rows: list[Any] = []
         for node_type, count in node_types.items():
             encoder, own = self.encoders.get(node_type), columns.get(node_type)
-            if encoder is None:  # without columns, or unknown to the model
+            if encoder is None or not count:  # without columns, or unknown to the model
                 rows.append(sp.csr_array((count, sum(widths)), dtype=np.float32))
                 continue
             if own is None:

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from nodecopy.core.errors import ModelError, counted, missing_extra, shown
 from nodecopy.core.machine import all_threads
-from nodecopy.core.progress import progress_bar
+from nodecopy.core.progress import Show, progress_bar
 from nodecopy.core.saving import savable
 
 # The packaged model, the package that carries it, and the SHA-256 of its published weights.
@@ -128,7 +128,7 @@ class TextModel:
         return cls(name, digest, _LoadedWhenUsed(folder))
 
     def embed(
-        self, texts: Sequence[str], show: bool | None = False, longest: float = np.inf
+        self, texts: Sequence[str], show: Show = False, longest: float = np.inf
     ) -> Vectors | None:
         """Return a vector of unit length for each text, zeros for an empty one [n, d].
 
@@ -168,7 +168,7 @@ class TextModel:
         new: list[bytes],
         texts: dict[bytes, str],
         seconds: float,
-        show: bool | None,
+        show: Show,
     ) -> None:
         """Embed the other texts, and commit some at a time."""
         what = f"embedding {counted(len(new), 'text')}"
@@ -300,7 +300,7 @@ class ReadTexts(NamedTuple):
 
 
 def read_texts(
-    texts: Sequence[str], given: object, show: bool | None = False, fitted: Meaning | None = None
+    texts: Sequence[str], given: object, show: Show = False, fitted: Meaning | None = None
 ) -> ReadTexts:
     """Embed texts by the text model that was asked for.
 

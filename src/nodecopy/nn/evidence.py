@@ -39,12 +39,16 @@ Source = Literal[
     "column",
     "neighbour",
     "similar node",
+    "own label",
     "position",
+    "class name",
     "class prior",
     "not explained",
     "labelled node",
 ]
 OF_NODES: tuple[Source, ...] = ("neighbour", "similar node", "labelled node")
+# Smaller probabilities are taken for this one.
+LEAST = 1e-30
 # Added to Z Zᵀ, as a share of its mean diagonal.
 _RIDGE = 1e-6
 # Labels, and labels times nodes, beyond which it is not computed what each label adds.
@@ -123,7 +127,7 @@ class Contrast(NamedTuple):
     @property
     def log_odds(self) -> NDArray[np.float64]:
         """The logarithm of p_a / p_b at each of the nodes [n]."""
-        p = np.maximum(self.probabilities[self.nodes][:, [self.a, self.b]].astype(float), 1e-30)
+        p = np.maximum(self.probabilities[self.nodes][:, [self.a, self.b]].astype(float), LEAST)
         result: NDArray[np.float64] = np.log(p[:, 0] / p[:, 1])
         return result
 

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.core.errors import DatasetError, ModelError, shown
+from nodecopy.core.progress import Show
 from nodecopy.core.saving import NOT_SAVED, savable
 from nodecopy.features.encoding import Encoder, NodeTypes
 from nodecopy.features.label_values import EncodedLabels, encode_labels, is_known
@@ -239,7 +240,7 @@ class Problem:
         return f"no node is called {name!r}; {f'did you mean {near[0]!r}?' if near else nodes}"
 
     def by_meaning(
-        self, text_model: object, show: bool | None = False, fitted: Meaning | None = None
+        self, text_model: object, show: Show = False, fitted: Meaning | None = None
     ) -> Problem:
         """Return the problem with one more block of features, the first: vectors of its texts.
 

@@ -52,6 +52,7 @@ class Database:
         folder: a temporary folder, while the database is open.
         loaded: the file and the columns of each table that was loaded, by name.
         known_ids: SQL for ids of nodes that are known already; empty where none are.
+        fitted_ids: SQL for ids of the graph of a model that the tables add to; empty without one.
         read: file and name of each column so far, and what became of it.
         graphs: what graph files hold, by path.
     """
@@ -59,7 +60,7 @@ class Database:
     def __init__(self, options: TableOptions | None = None, *, threads: int | None = None) -> None:
         self.options = TableOptions() if options is None else options
         self.loaded: dict[str, tuple[Table, Sequence[Column]]] = {}
-        self.known_ids = ""
+        self.known_ids = self.fitted_ids = ""
         self.read: list[tuple[str, str, str]] = []
         self.graphs: dict[Path, Any] = {}
         self._memory_limit = min(MEMORY_LIMIT, usable_memory() // 2)
@@ -316,6 +317,12 @@ def set_nodes(db: Database, ids: Ids) -> None:
     """Make the table ``nodes(id, i)`` of ids that are numbered already [N]."""
     db.put("nodes", "id VARCHAR, i INTEGER", id=ids, i=np.arange(len(ids)))
     db.known_ids = "SELECT id FROM nodes"
+
+
+def set_fitted(db: Database, ids: Ids) -> None:
+    """Let the tables add to the graph of a model, which has nodes of these ids [N]."""
+    db.put("fitted", "id VARCHAR", id=ids)
+    db.known_ids = db.fitted_ids = "SELECT id FROM fitted"
 
 
 def isolated_nodes(db: Database) -> NDArray[np.int32]:

@@ -36,11 +36,16 @@ def assign_node_types(
     """
     tables, notes = _grouped(db, tables) if fitted is None else (list(tables), [])
     names = list(dict.fromkeys(table.node_type for table in tables))
+    if db.fitted_ids and fitted and names:  # of which type a node of the fit is, the model knows
+        names = list(dict.fromkeys([fitted[0], *names]))
     if not names or (fitted is not None and not fitted):
         return {}, tables, []
-    rows = " UNION ALL ".join(
+    typed = [
         f"SELECT id, {names.index(table.node_type)} AS g FROM {table.name}" for table in tables
-    )
+    ]
+    if db.fitted_ids:
+        typed.append(f"SELECT id, 0 FROM ({IN_EDGES}) SEMI JOIN ({db.fitted_ids}) USING (id)")
+    rows = " UNION ALL ".join(typed)
     db.run(f"CREATE TEMP TABLE of_tables AS SELECT id, min(g) AS g FROM ({rows}) GROUP BY id")
     bare = f"(SELECT DISTINCT id FROM ({IN_EDGES})) ANTI JOIN of_tables USING (id)"
     count = db.value(f"SELECT count(*) FROM {bare}")

@@ -229,7 +229,8 @@ def open_nodes(
     unknown = [name for name in db.options.settled_types if name not in titles and name != "*"]
     if unknown and encoder is None:  # a model says itself which column it needs
         raise DatasetError(f"`column_types`: {unknown_name('column', unknown[0], titles)}")
-    db.known_ids = " UNION ALL ".join(f"SELECT id FROM {table.name}" for table in tables)
+    ids_of_tables = (f"SELECT id FROM {table.name}" for table in tables)
+    db.known_ids = " UNION ALL ".join(filter(None, [db.fitted_ids, *ids_of_tables]))
     return tables
 
 
@@ -322,7 +323,8 @@ def _absent(db: Database, tables: Sequence[NodeTable], ids: Ids, among: slice) -
     wide = [table for table in tables if not table.triples and table.cells]
     if not wide:
         return absent
-    rows = " UNION ALL ".join(f"SELECT id FROM {table.name}" for table in wide)
+    described = (f"SELECT id FROM {table.name}" for table in wide)
+    rows = " UNION ALL ".join(filter(None, [db.fitted_ids, *described]))
     bare = db.arrays(f"SELECT i FROM nodes ANTI JOIN ({rows}) USING (id) ORDER BY i")["i"]
     absent[bare] = inside[bare]
     inside[isolated_nodes(db)] = False

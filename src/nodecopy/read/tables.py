@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, counted, listed
+from nodecopy.core.progress import Show, progress_steps
 from nodecopy.features.columns import ColumnType, NodeColumns
 from nodecopy.features.encoding import (
     Encoder,
@@ -23,13 +24,32 @@ from nodecopy.features.matrix import NO_FEATURES
 from nodecopy.problem.problem import Problem
 from nodecopy.read.columns import quoted
 from nodecopy.read.conversion import GRAPH_FORMATS
-from nodecopy.read.database import SHOWN, Database, Ids, isolated_nodes, number_nodes, same_but_case
+from nodecopy.read.database import (
+    IN_EDGES,
+    SHOWN,
+    Database,
+    Ids,
+    isolated_nodes,
+    number_nodes,
+    same_but_case,
+    set_fitted,
+)
 from nodecopy.read.edges import build_graph, fetch_edges, load_edges
 from nodecopy.read.formats import PathLike, format_of, paths_of, sheet_of, stem_of
 from nodecopy.read.labels import load_labels, number_labels
 from nodecopy.read.node_types import assign_node_types
 from nodecopy.read.nodes import NodeTable, open_nodes, read_nodes
 from nodecopy.read.options import NA_WORDS, TableOptions
+
+# What is done with files, and how long it takes compared with the rest.
+_STEPS = {
+    "reading nodes": 1,
+    "reading edges": 2,
+    "numbering nodes": 2,
+    "reading columns": 7,
+    "numbering edges": 2,
+    "encoding columns": 16,
+}
 
 
 def read_tables(
@@ -39,7 +59,9 @@ def read_tables(
     *,
     encoder: Encoder | None = None,
     node_types: Sequence[str] | None = None,
+    fitted: Ids | None = None,
     threads: int | None = None,
+    progress: Show = False,
     **options: Any,
 ) -> Problem:
     r"""Read a graph, labels and columns of nodes from tables, workbooks or graph files.
@@ -61,7 +83,10 @@ def read_tables(
         encoder: how a model was fitted to columns; None fits a new one to these.
         node_types: of nodes that a model was fitted to, in order, none where there was one; None
             finds them.
+        fitted: ids of the graph of a model, where the tables hold only what is new in it: edges may
+            name these nodes, and rows that describe them are left out.
         threads: how many DuckDB may use; None for one per core.
+        progress: show how far it is, see `nodecopy.core.progress.progress_bar`.
         options: fields of `TableOptions`, such as ``edge_columns``.
 
     Raises:
@@ -93,28 +118,39 @@ def read_tables(
     if encoder is not None and node_types is None:
         node_types = tuple(getattr(encoder, "encoders", ()))
 
-    with Database(settings, threads=threads) as db:
-        sources = open_nodes(db, nodes, encoder, node_types or ())
-        directed = load_edges(db, edges)
-        load_labels(db, labels)
-        sizes, sources, of_types = assign_node_types(db, sources, node_types)
-        if settings.label_type is not None and node_types is None and not sizes:
-            raise DatasetError(
-                f"`label_type` {settings.label_type}: there is one node type; `nodes` FILE for "
-                "each, with different ids"
-            )
-        ids = number_nodes(db, [source.name for source in sources], by_type=bool(sizes))
-        known = number_labels(db, len(ids))
-        columns = _read_columns(db, sources, sizes, ids) if sources else {}
-        rows = fetch_edges(db)
-        of_files = list(dict.fromkeys(chain(*(table.notes for table, _ in db.loaded.values()))))
-        of_files += [*of_types, *_node_notes(db, sources, ids, of_types=bool(sizes))]
-    model = encoder
-    held: dict[str, ColumnType] = {}
-    if model is None:
-        labels_of = np.array([*known.class_names, None], object)[known.labels]
-        columns, held = without_labels(columns, sizes, labels_of, settings.settled_types)
-    features, encoder, texts = encode_columns(columns, sizes, model) if columns else (None,) * 3
+    with progress_steps(_STEPS, progress) as begin:
+        with Database(settings, threads=threads) as db:
+            if fitted is not None:
+                set_fitted(db, fitted)
+            begin("reading nodes")
+            sources = open_nodes(db, nodes, encoder, node_types or ())
+            begin("reading edges")
+            directed = load_edges(db, edges)
+            load_labels(db, labels)
+            of_fitted = _without_fitted(db, sources) if db.fitted_ids else []
+            sizes, sources, of_types = assign_node_types(db, sources, node_types)
+            if settings.label_type is not None and node_types is None and not sizes:
+                raise DatasetError(
+                    f"`label_type` {settings.label_type}: there is one node type; `nodes` FILE for "
+                    "each, with different ids"
+                )
+            begin("numbering nodes")
+            ids = number_nodes(db, [source.name for source in sources], by_type=bool(sizes))
+            known = number_labels(db, len(ids))
+            begin("reading columns")
+            columns = _read_columns(db, sources, sizes, ids) if sources else {}
+            begin("numbering edges")
+            rows = fetch_edges(db)
+            of_files = list(dict.fromkeys(chain(*(table.notes for table, _ in db.loaded.values()))))
+            of_ids = _node_notes(db, sources, ids, of_types=bool(sizes))
+            of_files += [*of_fitted, *of_types, *of_ids]
+        model = encoder
+        held: dict[str, ColumnType] = {}
+        if model is None:
+            labels_of = np.array([*known.class_names, None], object)[known.labels]
+            columns, held = without_labels(columns, sizes, labels_of, settings.settled_types)
+        begin("encoding columns")
+        features, encoder, texts = encode_columns(columns, sizes, model) if columns else (None,) * 3
     of_sources = (one.read(columns[one.node_type], encoder, held) for one in sources)
     read = [*db.read, *chain(*of_sources)]
     files = [path.name for path in paths_of(edges)]
@@ -154,6 +190,35 @@ def places_in(ids: Ids, among: Ids) -> NDArray[np.int64]:
     return np.array([place.get(str(id), -1) for id in ids.tolist()], np.int64)
 
 
+def _without_fitted(db: Database, sources: Sequence[NodeTable]) -> list[str]:
+    """Drop rows of nodes of the fit, and return notes on them.
+
+    Raises:
+        DatasetError: edges name nodes that are neither of the fit nor in a table of nodes.
+    """
+    if not sources:
+        return []
+    unknown = f"SELECT DISTINCT id FROM ({IN_EDGES}) ANTI JOIN ({_described(db, sources)})"
+    if ids := db.column(f"{unknown} USING (id) ORDER BY id"):
+        raise DatasetError(
+            f"{db.loaded['edges'][0].path} names {_first(ids)}: neither in a file of nodes nor in "
+            "the graph of the fit"
+        )
+    notes = []
+    for source in sources:
+        count = db.value(f"SELECT count(*) FROM {source.name} WHERE id IN ({db.fitted_ids})")
+        db.run(f"DELETE FROM {source.name} WHERE id IN ({db.fitted_ids})")
+        rows = f"{source.table.path.name}: {counted(count, 'row')} of nodes of the fit"
+        notes += [f"{rows}: their columns stay as they were"] if count else []
+    return notes
+
+
+def _described(db: Database, sources: Sequence[NodeTable]) -> str:
+    """Return SQL for the ids of tables of nodes, and of the fit that these add to."""
+    own = (f"SELECT id FROM {source.name}" for source in sources)
+    return " UNION ALL ".join(filter(None, [db.fitted_ids, *own]))
+
+
 def _read_columns(
     db: Database, sources: Sequence[NodeTable], sizes: NodeTypes, ids: Ids
 ) -> dict[str, NodeColumns | None]:
@@ -183,8 +248,9 @@ def _node_notes(
     """Return notes on ids that are only in edges or only in tables, or that differ very little."""
     notes, alike = [], same_but_case(db)
     if sources and not of_types:
-        described = " UNION ALL ".join(f"SELECT id FROM {source.name}" for source in sources)
-        bare = db.column(f"SELECT id FROM nodes ANTI JOIN ({described}) USING (id) ORDER BY i")
+        bare = db.column(
+            f"SELECT id FROM nodes ANTI JOIN ({_described(db, sources)}) USING (id) ORDER BY i"
+        )
         what = f"{len(bare):,} of {counted(len(ids), 'node')} in no file of nodes, without columns"
         notes += [f"{what}: {_first(bare)}"] if bare else []
     isolated = [str(ids[node]) for node in isolated_nodes(db)] if sources else []

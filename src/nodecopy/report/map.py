@@ -41,36 +41,35 @@ _COLUMNS, _VALUES = 12, 7
 _MISSING = 255
 
 Points = NDArray[np.float64]
+# Of each node: where its neighbours begin [n + 1], and which they are, in both directions.
+Links = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
-def map_block(
-    offsets: NDArray[np.int64],
-    targets: NDArray[np.int64],
-    probabilities: NDArray[np.floating] | None,
-    seed: int,
-) -> dict[str, Any]:
-    """Return positions and links of nodes as the pages read them.
-
-    Positions are two numbers of 16 bits a node. Of each link the end with the smaller number has
-    the other one: how many a node has, and which.
+def packed_links(links: Links, relations: NDArray[np.uint8] | None = None) -> dict[str, Any]:
+    """Return links as the pages read them: how many later nodes each node has, and which.
 
     Args:
-        offsets: of the links of each node [n + 1].
-        targets: the nodes that they lead to, in both directions.
-        probabilities: of the classes [n, K]; None where nothing was fitted.
-        seed: of the start.
+        links: of nodes, see `nodecopy.report.page_nodes.links_among`.
+        relations: a number for each of them, the same in both directions; None without relations.
     """
-    count = len(offsets) - 1
-    values, wide = np.ones(len(targets)), count >= 2**16
-    links = sp.csr_array((values, targets, offsets), shape=(count, count))
-    points = positions(links, probabilities, seed)
-    once = sp.csr_array(sp.triu(links, 1, format="csr"))
-    index = np.uint32 if wide else np.uint16
+    offsets, targets = links
+    starts = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    once = targets > starts
+    index = np.uint16 if len(offsets) <= 2**16 else np.uint32
+    degrees = np.bincount(starts[once], minlength=len(offsets) - 1)
     return {
-        "positions": packed(_quantised(points), np.uint16),
-        "degrees": packed(np.diff(once.indptr), index),
-        "targets": packed(once.indices, index),
+        "degrees": packed(degrees, index),
+        "targets": packed(targets[once], index),
+        "relations": None if relations is None else packed(relations[once], np.uint8),
     }
+
+
+def packed_positions(links: Links, probabilities: NDArray[np.floating] | None, seed: int) -> str:
+    """Return the `positions` of nodes as the pages read them: two numbers of 16 bits each."""
+    offsets, targets = links
+    count = len(offsets) - 1
+    matrix = sp.csr_array((np.ones(len(targets)), targets, offsets), shape=(count, count))
+    return packed(_quantised(positions(matrix, probabilities, seed)), np.uint16)
 
 
 def positions(links: sp.csr_array, probabilities: NDArray[np.floating] | None, seed: int) -> Points:

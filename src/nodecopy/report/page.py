@@ -21,7 +21,8 @@ from nodecopy.result import Result
 # In this order: later ones use what earlier ones define.
 _SCRIPTS = (
     *("text", "packed", "data", "marks", "charts", "plain_table", "download", "sections", "table"),
-    *("neighbourhood", "node", "map_discs", "map_view", "map_colours", "map", "report_map"),
+    *("waterfall", "neighbourhood", "node"),
+    *("map_discs", "map_view", "map_colours", "map", "report_map"),
     *("panel", "theme", "page"),
 )
 _LIBRARIES = ("vendor/echarts.min.js", "vendor/sigma.min.js")

@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.core.errors import counted
+from nodecopy.core.errors import counted, shortened
 from nodecopy.core.metrics import reliability_curve, wilson_interval
 from nodecopy.read.inspection import columns_read
 from nodecopy.report import page_nodes
-from nodecopy.report.map import column_blocks, map_block
+from nodecopy.report.map import Links, column_blocks, packed_links, packed_positions
 from nodecopy.report.page_nodes import MAX_NODES, evidence_block, packed
 from nodecopy.report.summary import relation_sentences, unseen_sentence
 from nodecopy.result import Result
 from nodecopy.stack.held_out import HeldOut
 from nodecopy.trust.components import weights_in_words
+from nodecopy.trust.label_errors import SuspectLabels
 
 _BINS = 20
 _COLUMNS = 40  # that are listed
@@ -25,6 +26,10 @@ _COLUMNS = 40  # that are listed
 _FEW_HELD_OUT = 100
 # Classes that a table of mistakes has at most, and rows of the list in its place.
 _MATRIX, _PAIRS = 15, 20
+# Probability from which on a contradicted label is listed as suspect.
+_SUSPECT = 0.05
+# Below this confidence a prediction is unsure; classes with a smaller share are not named for it.
+_UNSURE, _NAMED_SHARE = 0.5, 0.02
 
 
 def page_data(result: Result, source: str, max_nodes: int = MAX_NODES) -> dict[str, Any]:
@@ -42,23 +47,27 @@ def page_data(result: Result, source: str, max_nodes: int = MAX_NODES) -> dict[s
     given, lists = result.nodes("report"), result.lists
     labels, graph = result.labels, given.graph
     place = page_nodes.place_of(nodes, graph.num_nodes)
+    links = page_nodes.links_among(graph, nodes)
+    relations = page_nodes.link_relations(graph, nodes, links)
 
     def listing(sentence: str, of: NDArray[np.int64], **columns: NDArray[Any]) -> dict[str, Any]:
         """Return the first rows of a list of nodes, or of pairs of them."""
-        values = {name: column[:rows].round(4).tolist() for name, column in columns.items()}
+        count = min(rows, len(of))
+        values = {name: column[:count].round(4).tolist() for name, column in columns.items()}
         listed = place[of[:rows]].tolist()
         return {"sentence": sentence, "total": len(of), "nodes": listed} | values
 
     chosen, edges, suspects = lists.next_labels, lists.suspect_edges, lists.suspect_labels
     contradicted, columns = np.zeros(0, np.int64), {}
     if suspects is not None:
-        contradicted = suspects.nodes
+        contradicted = suspects.nodes[: _listed(suspects)]
         columns = {"predicted": suspects.predicted, "probability": suspects.probability}
     evidence, sections = _evidence(result, place), _held_out_sections(result)
     warnings = [*result.warnings, *lists.failures.values()]
     return {
         "files": source,
         "method": _method(result),
+        "answers": _answers(result),
         "facts": _facts(result),
         "summary": _summary(result),
         "warnings": [f"{text[:1].upper()}{text[1:]}." for text in warnings],
@@ -75,32 +84,33 @@ def page_data(result: Result, source: str, max_nodes: int = MAX_NODES) -> dict[s
         "suspectLabels": listing(_suspect_labels(result), contradicted, **columns),
         "suspects": listing(_suspicion(result), edges.nodes, surprise=edges.surprise),
         "nodes": page_nodes.node_columns(result, nodes),
-        "map": _map(result, nodes),
+        "links": packed_links(links, relations) | {"relationNames": list(graph.relations)},
+        "map": _map(result, nodes, links),
         "evidence": evidence,
     }
 
 
-def _map(result: Result, nodes: NDArray[np.int64]) -> dict[str, Any]:
-    """Return where the nodes lie, their links, and what they can be coloured by.
+def _map(result: Result, nodes: NDArray[np.int64], links: Links) -> dict[str, Any]:
+    """Return where the nodes lie, and what they can be coloured by.
 
     A held-out label that was predicted is 1, another one 2; a node without one is 0.
     """
     given, p = result.nodes("report"), np.asarray(result.model.probabilities)
-    graph = given.graph
-    block = map_block(*page_nodes.links_among(graph, nodes), p[nodes], result.seed)
-    outcome = np.zeros(graph.num_nodes)
+    outcome = np.zeros(given.num_nodes)
     if (held_out := result.held_out) is not None:
         outcome[held_out.nodes] = np.where(held_out.right, 1, 2)
-    columns = column_blocks(given.plain, nodes)
-    return block | {"heldOut": packed(outcome[nodes], np.uint8), "columns": columns}
+    return {
+        "positions": packed_positions(links, p[nodes], result.seed),
+        "heldOut": packed(outcome[nodes], np.uint8),
+        "columns": column_blocks(given.plain, nodes),
+    }
 
 
 def _evidence(result: Result, place: NDArray[np.int64]) -> dict[str, Any]:
     """Return why nodes have their class, by their place on the page."""
-    number = {label: k for k, label in enumerate(result.classes.tolist())}
-    given = result.nodes("report")
+    classes, title = result.classes.tolist(), result.nodes("report").title
     return {
-        str(place[node]): evidence_block(why, number[why.label], number[why.against], given.title)
+        str(place[node]): evidence_block(why, classes, lambda at: int(place[at]), title)
         for node, why in result.lists.explanations.items()
         if place[node] >= 0
     }
@@ -122,14 +132,39 @@ def _method(result: Result) -> str:
     return ", ".join([*parts, f"seed {seed}"] if isinstance(seed, int) else parts)
 
 
+def _answers(result: Result) -> list[dict[str, str]]:
+    """Say how good the predictions are, where they are unsure, and what to do next."""
+    good = "unknown", f"Accuracy was not estimated: {result.why_not_estimated}."
+    if (accuracy := result.accuracy) is not None:
+        good = (
+            f"{accuracy.accuracy:.0%}",
+            f"of the predictions should be right (95% interval {accuracy.low:.0%} to "
+            f"{accuracy.high:.0%}), going by {counted(accuracy.num_labels, 'held-out label')}.",
+        )
+    p = result.probabilities[result.without_label]
+    confidence, predicted = p.max(1), p.argmax(1)
+    counts = np.bincount(predicted, minlength=p.shape[1])
+    mean = np.bincount(predicted, confidence, p.shape[1]) / np.maximum(counts, 1)
+    least = int(np.where(counts >= max(_NAMED_SHARE * len(p), 1), mean, np.inf).argmin())
+    unsure = (
+        f"{np.mean(confidence < _UNSURE):.0%}",
+        f"of the nodes have a confidence below {_UNSURE:.0%}. Least sure are predictions of "
+        f"“{shortened(result.given.class_names[least])}”, with {mean[least]:.0%} on average.",
+    )
+    lists = result.lists
+    more, wrong = len(lists.next_labels.nodes) - 1, lists.probably_wrong
+    words = f"and {counted(more, 'other node')}: their labels would tell most about the rest."
+    check = f" {counted(wrong, 'known label')} should be checked: more likely wrong than right."
+    then = "" if more < 0 else words if more else "Its label would tell most about the rest."
+    following = "nothing to label" if more < 0 else "", then + check * (wrong > 0)
+    rows = ("How good?", *good), ("Where unsure?", *unsure), ("What next?", *following)
+    return [dict(zip(("title", "value", "words"), row, strict=True)) for row in rows]
+
+
 def _facts(result: Result) -> list[dict[str, str]]:
     """Return the figures of the summary, each with its name and a remark."""
-    labels, graph, estimate = result.labels, result.nodes("report").graph, "unknown"
+    labels, graph = result.labels, result.nodes("report").graph
     isolated, classes = int(np.count_nonzero(graph.degrees == 0)), len(result.classes)
-    remark = "not estimated"
-    if (accuracy := result.accuracy) is not None:
-        estimate = f"{accuracy.accuracy:.0%}"
-        remark = f"95% interval {accuracy.low:.0%}–{accuracy.high:.0%}"
     edges = f"{isolated:,} without an edge" if isolated else "all with an edge"
     components = counted(len(result.inspection.components), "connected part")
     noun, *others = result.given.node_types or ["Nodes"]
@@ -139,25 +174,22 @@ def _facts(result: Result) -> list[dict[str, str]]:
         (noun, f"{len(labels):,}", beside),
         ("Edges", f"{graph.num_edges:,}", components),
         ("Known labels", f"{np.count_nonzero(labels >= 0):,}", f"of {classes:,} classes"),
-        ("Estimated accuracy", estimate, remark),
     ]
     return [dict(zip(("name", "value", "remark"), row, strict=True)) for row in rows]
 
 
 def _summary(result: Result) -> list[str]:
     """Say what was read, what was predicted and how good it can be expected to be."""
-    labels, held_out, estimate = result.labels, result.held_out, result.accuracy
+    labels, held_out = result.labels, result.held_out
     known = int(np.count_nonzero(labels >= 0))
     trust = f"How often predictions are right was not estimated: {result.why_not_estimated}."
-    if held_out is not None and estimate is not None:
+    if held_out is not None:
         unseen = unseen_sentence(result)
         trust = (
-            f"About {estimate.accuracy:.0%} of the predictions can be expected to be right (95% "
-            f"interval: {estimate.low:.0%} to {estimate.high:.0%}). This was estimated from "
+            "The accuracy was estimated from the confidence of predictions, and from "
             f"{counted(len(held_out.nodes), 'held-out label')}, of which "
-            f"{held_out.scores.accuracy:.0%} were predicted correctly, and from the confidence "
-            "of the predictions. It holds for nodes like the labelled ones, and if the known "
-            f"labels are right. {unseen[:1].upper()}{unseen[1:]}."
+            f"{held_out.scores.accuracy:.0%} were predicted correctly. It holds for nodes like the "
+            f"labelled ones, if the known labels are right. {unseen[:1].upper()}{unseen[1:]}."
         )
     return [
         f"{counted(known, 'node')} of {len(labels):,} came with a label. From these, the other "
@@ -218,12 +250,24 @@ def _suspect_labels(result: Result) -> str:
     count = len(suspects.nodes)
     if count == 0:
         return "Held-out predictions contradict no known label."
+    listed = _listed(suspects)
+    contradict = f"Held-out predictions contradict {counted(count, 'known label')}"
+    if listed == 0:
+        return (
+            f"{contradict}, but none of these is likely wrong: each with less than {_SUSPECT:.0%}. "
+            "Where the two differ, trust the label. suspect_labels.csv lists them."
+        )
     return (
-        f"Of {counted(count, 'known label')} that held-out predictions contradict, {wrong:,} are "
-        "more likely wrong than right. The probability is that the known label is wrong, not that "
-        "the other one is right. Look before you change a label: an odd node with a true label "
-        "looks the same."
+        f"{contradict}; {wrong:,} of these are more likely wrong than right, and {listed:,}, wrong "
+        f"with {_SUSPECT:.0%} or more, are listed. The probability is that the known label is "
+        "wrong, not that the other one is right. Look before you change a label: an odd node with "
+        "a true label looks the same."
     )
+
+
+def _listed(suspects: SuspectLabels) -> int:
+    """Return how many of the labels that are contradicted may well be wrong: the first ones."""
+    return int(np.count_nonzero(suspects.probability >= _SUSPECT))
 
 
 def _suggestions(result: Result) -> str:
@@ -232,8 +276,8 @@ def _suggestions(result: Result) -> str:
         return _failure(result, "next labels") or none
     return (
         "The nodes whose labels would tell most about the others, the best first: each is like "
-        "many uncertain nodes, and unlike those above it. Its gain is the entropy, summed over all "
-        "nodes, that its label explains and the labels above it do not."
+        "many uncertain nodes, and unlike those above it. A gain of 10 means that its label tells "
+        "as much as the labels of 10 nodes of which nothing is known, beside the labels above it."
     )
 
 
@@ -328,8 +372,8 @@ def _components(result: Result, held_out: HeldOut) -> dict[str, Any]:
 def _confusion(held_out: HeldOut, k: int) -> dict[str, Any]:
     """Return counts of known labels by what was predicted; of many classes, the commonest pairs."""
     sentence = (
-        f"{held_out.right.sum():,} of {len(held_out.nodes):,} held-out labels were predicted. "
-        "A row is a known label, a column what was predicted in its place."
+        f"Of {counted(len(held_out.nodes), 'held-out label')}, {held_out.right.sum():,} were "
+        "predicted correctly. A row is a known label, a column what was predicted in its place."
     )
     predicted = held_out.probabilities.argmax(1)
     counts = np.bincount(held_out.truth * k + predicted, minlength=k * k).reshape(k, k)

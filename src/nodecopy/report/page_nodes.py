@@ -14,11 +14,13 @@ from nodecopy.core.rng import stream
 from nodecopy.graph import Graph
 from nodecopy.nn.evidence import OF_NODES, OTHERS
 from nodecopy.result import Result
-from nodecopy.trust.explanation import LABELS, Explanation, Row
+from nodecopy.trust.explanation import Bar, Explanation, Row
 
 MAX_NODES = 20_000
 # Rows of the lists of suggestions and of suspects; the files beside the page hold all.
 MAX_LISTED = 500
+# Neighbours of a node whose evidence a page has, as many as it draws; and pieces of other evidence.
+MAX_EDGES, _PIECES = 60, 6
 
 _DIGITS = re.compile("([0-9]+)")
 
@@ -140,33 +142,64 @@ def links_among(
     return offsets, end[np.lexsort((end, start))]
 
 
+def link_relations(
+    graph: Graph, nodes: NDArray[np.int64], links: tuple[NDArray[np.int64], NDArray[np.int64]]
+) -> NDArray[np.uint8] | None:
+    """Return the number of the relation of each of `links_among`, the first of several, up to 255.
+
+    None where there are no relations.
+    """
+    n = len(nodes)
+
+    def pairs(of: tuple[NDArray[np.int64], NDArray[np.int64]], back: bool) -> NDArray[np.int64]:
+        start, end = np.repeat(np.arange(n), np.diff(of[0])), of[1]
+        return end * n + start if back else start * n + end
+
+    numbers = np.full(len(links[1]), 255, np.uint8)
+    for number, relation in reversed(list(enumerate(graph.relations.values()))):
+        some = links_among(relation, nodes)
+        either = np.concatenate([pairs(some, False), pairs(some, True)])
+        numbers[np.isin(pairs(links, False), either)] = min(number, 255)
+    return numbers if graph.relations else None
+
+
 def evidence_block(
-    why: Explanation, label: int, against: int, title: Callable[[int], str]
+    why: Explanation,
+    classes: Sequence[Any],
+    place: Callable[[int], int],
+    title: Callable[[int], str],
 ) -> dict[str, Any]:
-    """Return an explanation as JSON can hold it: [title, points, [[name, points], …]] per group.
+    """Return an explanation as JSON can hold it: the bars of its waterfall.
+
+    A bar is [source, title, sentence, log-odds, pieces, how many pieces are left out, what they
+    add]; a piece is [name, log-odds, note], where the name of a node on the page is its place.
 
     Args:
         why: the explanation.
-        label: the number of its class on the page.
-        against: that of the next one.
+        classes: of the page, in their order.
+        place: returns where a node is on the page, given its number; -1 if it is not there.
         title: returns what people call a node, given its number.
     """
 
-    def named(rows: Sequence[Row]) -> list[list[Any]]:
-        shown = [
-            row._replace(name=title(row.number))
-            if row.source in OF_NODES and row.number != OTHERS
-            else row
-            for row in rows
-        ]
-        return [[row.title, round(100 * row.points, 1)] for row in shown]
+    def piece(row: Row) -> list[Any]:
+        of_node = row.source in OF_NODES and row.number != OTHERS
+        at = place(row.number) if of_node else -1
+        name = at if at >= 0 else title(row.number) if of_node else str(row.name)
+        return [name, round(row.log_odds, 4), *([row.note] if row.note else [])]
 
-    groups: list[list[Any]] = [
-        [heading, round(100 * points, 1), named(rows)] for heading, points, rows in why.groups()
-    ]
-    if why.top_labels:
-        groups.append([LABELS, None, named(why.top_labels)])
-    return {"label": label, "against": against, "groups": groups}
+    def bar(one: Bar) -> list[Any]:
+        named = [row for row in one.rows if row.name != "" and abs(row.log_odds) >= 1e-4]
+        shown = named[: MAX_EDGES if one.source == "neighbour" else _PIECES]
+        rest = one.log_odds - sum(row.log_odds for row in shown) if shown else 0.0
+        start = one.source, one.title, one.sentence, round(one.log_odds, 4)
+        return [*start, [*map(piece, shown)], len(named) - len(shown), round(rest, 4)]
+
+    return {
+        "label": classes.index(why.label),
+        "against": classes.index(why.against),
+        "bars": [bar(one) for one in why.bars if abs(one.log_odds) >= 1e-4],
+        "labels": [*map(piece, why.top_labels)],
+    }
 
 
 def packed(values: NDArray[Any], dtype: type[np.generic]) -> str:

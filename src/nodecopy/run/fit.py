@@ -10,6 +10,7 @@ import numpy as np
 
 from nodecopy.core.errors import SpecError
 from nodecopy.core.executors import opened
+from nodecopy.core.progress import Show
 from nodecopy.problem.dataset import chosen_split, load_dataset
 from nodecopy.problem.problem import Problem
 from nodecopy.problem.task import Split
@@ -34,7 +35,7 @@ class Run:
         return ", ".join([*own, *(Path(file).name for file in self.settings.files)])
 
 
-def label_tables(settings: FitSettings, progress: bool | None = None) -> Run:
+def label_tables(settings: FitSettings, progress: Show = None) -> Run:
     """Read what the settings name, and fit to it; nothing is written.
 
     Args:
@@ -48,32 +49,29 @@ def label_tables(settings: FitSettings, progress: bool | None = None) -> Run:
         )
     # A scheduler that does not answer is noticed before anything is read.
     with opened(settings.executor) as executor:
-        return label_table(settings, read_source(settings), progress, executor)
+        return label_table(settings, read_source(settings, progress), progress, executor)
 
 
 def label_table(
     settings: FitSettings,
     table: Problem,
-    progress: bool | None = None,
+    progress: Show = None,
     executor: object = None,
 ) -> Run:
     """Fit to what was read, see `label_tables`."""
     classifier = settings.classifier(progress, executor)
     result = classifier.fit(table).result_
-    # Whether a bar was shown belongs to this fit, not to the model, which may be saved.
-    arguments = result.arguments | {"progress": None}
     coverage, novelty = settings.coverage, settings.max_novelty
-    return Run(
-        settings, replace(result, arguments=arguments, coverage=coverage, max_novelty=novelty)
-    )
+    return Run(settings, replace(result, coverage=coverage, max_novelty=novelty))
 
 
-def read_source(settings: FitSettings) -> Problem:
+def read_source(settings: FitSettings, progress: Show = False) -> Problem:
     """Read what the settings name, tables or a built-in dataset; it need not have labels."""
     if settings.dataset is not None:
         return _built_in_table(settings)
     assert settings.edges is not None  # or the settings would have been refused
-    table = read_tables(settings.edges, settings.labels, settings.nodes, **settings.reading)
+    files = settings.edges, settings.labels, settings.nodes
+    table = read_tables(*files, progress=progress, **settings.reading)
     read = tuple((file, name, with_flags(text)) for file, name, text in table.read)
     return replace(table, read=read, notes=tuple(map(with_flags, table.notes)))
 

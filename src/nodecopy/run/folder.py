@@ -24,33 +24,33 @@ from nodecopy.core.files import (
     writing_folder,
 )
 from nodecopy.core.machine import usable_memory
+from nodecopy.core.progress import Show, progress_steps
 from nodecopy.core.saving import savable, save
 from nodecopy.graph.neighbourhood import shared_neighbours
+from nodecopy.predictions import CONFIDENCE, ID, KNOWN, NAME, PREDICTED, Columns, Predictions
 from nodecopy.problem.stored import StoredNodes
 from nodecopy.read.inspection import columns_read
 from nodecopy.read.labels import CHOSEN, SUGGESTED
-from nodecopy.result import (
-    CONFIDENCE,
-    GRAPH_FILE,
-    ID,
-    KNOWN,
-    MODEL_FILE,
-    NAME,
-    PREDICTED,
-    PREDICTIONS,
-    Columns,
-    Predictions,
-    Result,
-)
+from nodecopy.result import GRAPH_FILE, MODEL_FILE, PREDICTIONS, Result
 from nodecopy.run.fit import Run
 from nodecopy.run.settings import SETTINGS_MARK, FitSettings, write_settings
+from nodecopy.run.summary import summary_text
 
 CONFIG, REPORT, MODEL, PARQUET = "config.toml", "report.html", "model", "predictions.parquet"
-COLUMNS, NEXT_LABELS = "columns.csv", "next_labels.csv"
+COLUMNS, NEXT_LABELS, SUMMARY = "columns.csv", "next_labels.csv", "summary.json"
 SUSPECT_EDGES, SUSPECT_LABELS = "suspect_edges.csv", "suspect_labels.csv"
 MISSING_EDGES = "missing_edges.csv"
-_LISTS = {REPORT, COLUMNS, NEXT_LABELS, SUSPECT_EDGES, MISSING_EDGES, SUSPECT_LABELS}
+_LISTS = {REPORT, COLUMNS, NEXT_LABELS, SUMMARY, SUSPECT_EDGES, MISSING_EDGES, SUSPECT_LABELS}
 WRITTEN = {CONFIG, MODEL, PREDICTIONS, PARQUET, MANIFEST, *_LISTS}
+# What is written, and how long it takes compared with the rest.
+_STEPS = {
+    "predictions": 4,
+    "next labels": 2,
+    "suspect edges": 2,
+    "missing edges": 2,
+    "explanations": 6,
+    "report": 2,
+}
 # What `nodecopy label` keeps there: a fit never changes them.
 LABELS, ANSWERS = "labels.csv", "answers.sqlite"
 TABLES_FILE = "tables.safetensors"
@@ -105,7 +105,9 @@ def begin_folder(folder: Path, settings: FitSettings) -> None:
         write_whole(folder / CONFIG, write_settings(settings, folder))
 
 
-def write_folder(run: Run, path: str | os.PathLike[str], page: Callable[[], str]) -> None:
+def write_folder(
+    run: Run, path: str | os.PathLike[str], page: Callable[[], str], progress: Show = False
+) -> None:
     """Write everything into a folder: file by file, each whole, the manifest last.
 
     Predictions and model are in the folder before the lists and the page are computed, so that
@@ -116,17 +118,27 @@ def write_folder(run: Run, path: str | os.PathLike[str], page: Callable[[], str]
         run: what to write.
         path: the folder.
         page: returns the report, as HTML.
+        progress: show how far it is, see `progress_bar`.
     """
     folder = check_folder(path)
     try:
-        with writing_folder(folder, _LISTS) as (new, place):
+        with (
+            progress_steps(_STEPS, progress) as begin,
+            writing_folder(folder, _LISTS) as (new, place),
+        ):
+            begin("predictions")
             write_table(blocks_of(run.result.predictions), new / PREDICTIONS, new / PARQUET)
             (new / CONFIG).write_bytes(write_settings(run.settings, folder).encode())
             save_model(run, new / MODEL)
             place()
+            for name in ("next labels", "suspect edges", "missing edges", "explanations"):
+                begin(name)
+                getattr(run.result.lists, name.replace(" ", "_"))  # which is kept
             for name, columns in _tables(run.result).items():
                 write_table([columns], new / name)
+            begin("report")
             (new / REPORT).write_bytes(page().encode())
+            (new / SUMMARY).write_bytes(summary_text(run).encode())
     except OSError as error:
         raise RunError(f"cannot write {folder}: {error}") from error
 
@@ -150,15 +162,16 @@ def blocks_of(predictions: Predictions) -> Iterator[Columns]:
         yield predictions.columns(slice(start, start + BLOCK_ROWS))
 
 
-def write_table(blocks: Iterable[Columns], *files: Path) -> None:
+def write_table(blocks: Iterable[Columns], *files: Path, rounded: bool = True) -> None:
     """Write columns by name to files, as CSV or Parquet according to their suffix.
 
-    Real numbers are rounded to six decimals, and NaN is an empty cell. An empty string is missing
-    in Parquet. In CSV, a string that a spreadsheet would take for a formula has a ' in front.
+    NaN is an empty cell, and an empty string is missing in Parquet. In CSV, a string that a
+    spreadsheet would take for a formula has a ' in front.
 
     Args:
         blocks: one or more, all with the same columns of integers, floats or strings.
         files: what to write.
+        rounded: write real numbers with six decimals.
     """
     import duckdb
 
@@ -171,14 +184,16 @@ def write_table(blocks: Iterable[Columns], *files: Path) -> None:
         for block in blocks:
             # Class names may be anything, so columns are called c0, c1, … here.
             columns = {f"c{i}": column for i, column in enumerate(block.values())}
-            values = ", ".join(f"{_value(c, column)} AS {c}" for c, column in columns.items())
+            values = ", ".join(
+                f"{_value(c, column, rounded)} AS {c}" for c, column in columns.items()
+            )
             into = "INSERT INTO rows" if types else "CREATE TEMP TABLE rows AS"
             rows.register("block", columns)
             rows.execute(f"{into} SELECT {values} FROM block")
             rows.unregister("block")
             types = {name: column.dtype.kind for name, column in block.items()}
         for file in files:
-            written = {"f": _text, "O": guarded_sql} if is_csv(file) else {}
+            written = {"f": _text if rounded else str, "O": guarded_sql} if is_csv(file) else {}
             cells = [
                 f"{written.get(type_, str)(f'c{i}')} AS {_quoted(name)}"
                 for i, (name, type_) in enumerate(types.items())
@@ -199,14 +214,13 @@ def is_csv(file: Path) -> bool:
     return file.suffix.casefold() == ".csv"
 
 
-def _value(name: str, column: NDArray[Any]) -> str:
+def _value(name: str, column: NDArray[Any], rounded: bool) -> str:
     if column.dtype.kind == "O":
         return f"nullif(CAST({name} AS VARCHAR), '')"
-    return (
-        f"round(nullif(CAST({name} AS DOUBLE), 'nan'), {_DECIMALS})"
-        if column.dtype.kind == "f"
-        else name
-    )
+    if column.dtype.kind != "f":
+        return name
+    number = f"nullif(CAST({name} AS DOUBLE), 'nan')"
+    return f"round({number}, {_DECIMALS})" if rounded else number
 
 
 def _text(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Apply a fitted model to other tables, and write its predictions to a file."""
+"""Apply a fitted model to other tables, or to new nodes alone, and write its predictions."""
 
 from __future__ import annotations
 
@@ -9,16 +9,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, InputError, RunError
 from nodecopy.core.files import replacing
+from nodecopy.core.progress import Show
 from nodecopy.core.saving import load
-from nodecopy.estimator.method import predict_another
+from nodecopy.estimator.growth import grow
+from nodecopy.estimator.method import check_columns, predict_another
+from nodecopy.predictions import CONFIDENCE, ID, PREDICTED, Predictions
 from nodecopy.problem.problem import Problem
 from nodecopy.read.tables import places_in, read_tables
-from nodecopy.result import CONFIDENCE, ID, PREDICTED, Predictions, Result, model_file
+from nodecopy.result import GRAPH_FILE, Result, model_file
 from nodecopy.run.folder import TABLES_FILE, FittedTables, blocks_of, is_csv, write_table
 from nodecopy.run.settings import FitSettings
+
+_COLUMNS = "the model was fitted {} columns of nodes: {} --nodes FILE"
 
 
 def predict_tables(
@@ -26,14 +32,18 @@ def predict_tables(
     settings: FitSettings,
     coverage: float | None = None,
     text_model: object = None,
+    progress: Show = False,
+    *,
+    only_new: bool = False,
 ) -> tuple[Problem, Predictions]:
-    """Apply a model to other tables, e.g. of the same graph with new nodes.
+    """Apply a model to other tables, of the same graph with new nodes or of new nodes alone.
 
     Files are read, and columns encoded, as they were for the fit, unless the settings say
     otherwise. Columns are matched by name: they may come in another order, and one that the
     model has not seen is left out, with a note. One that it needs must be there; listed
     features that are not there are zero. The labels returned are those that the model was
-    fitted to. A note says how many nodes are new.
+    fitted to. A note says how many nodes are new. Tables of new nodes alone hold their columns and
+    edges: ids join them to the graph of the fit, which lies beside the model.
 
     Args:
         model: the folder model that `nodecopy fit` wrote, or that of the run.
@@ -41,16 +51,26 @@ def predict_tables(
         coverage: of the sets; None takes that of the fit, and makes none where no label was
             held out.
         text_model: that of the fit, if it is elsewhere now; None takes it as the fit named it.
+        progress: show how far it is, see `progress_bar`.
+        only_new: whether the tables hold only what is new.
     """
     result = Result.load(model)
+    if only_new and not result.given.has_graph:
+        raise InputError(
+            f"{model} lacks model/{GRAPH_FILE}, the graph of the fit: fit again, or give tables of "
+            "the whole graph (--model FOLDER)"
+        )
     reading = load(model_file(model).with_name(TABLES_FILE), FittedTables).reading
     if coverage is not None:
         result.sets(coverage)  # or say at once that there are none
-    table = _read(result, settings, reading | settings.given_reading)
+    table = _read(result, settings, reading | settings.given_reading, progress, only_new=only_new)
     n = table.num_classified
     places = places_in(table.ids, result.given.ids)
     named = result.arguments.get("text_model", "auto") if text_model is None else text_model
-    posterior = predict_another(result, table, None, places, text_model=named).take(slice(n))
+    if only_new:
+        return table, _predict_new(result, table, places, named, coverage)
+    posterior = predict_another(result, table, None, places, text_model=named, show=progress)
+    posterior = posterior.take(slice(n))
     sets = None
     if coverage is not None or result.held_out is not None:
         sets = result.sets(coverage, posterior.probabilities)
@@ -62,29 +82,60 @@ def predict_tables(
         None if table.titles is None else table.titles[:n],
         sets,
         result.coverage if coverage is None else coverage,
+        new=places[:n] < 0,
     )
 
 
-def _read(result: Result, settings: FitSettings, reading: dict[str, Any]) -> Problem:
+def _predict_new(
+    result: Result, table: Problem, places: NDArray[np.int64], text_model: Any, coverage: Any
+) -> Predictions:
+    """Return predictions of the new nodes of tables that hold only what is new."""
+    fitted, new = result.given, np.flatnonzero(places < 0)
+    if (other := new[new >= table.num_classified]).size:
+        raise DatasetError(
+            f"{str(table.ids[other[0]])!r} is a new node of another type than "
+            f"{next(iter(fitted.node_types))}, which has the classes: give tables of the whole "
+            "graph (--model FOLDER)"
+        )
+    if fitted.meaning is not None:
+        table = table.by_meaning(text_model, fitted=fitted.meaning)
+    if table.features is not None:
+        check_columns(table.features, fitted)
+    coverage = result.coverage if coverage is None else coverage
+    return grow(result, table, places).predictions(replace(result, coverage=coverage))
+
+
+def _read(
+    result: Result,
+    settings: FitSettings,
+    reading: dict[str, Any],
+    progress: Show,
+    *,
+    only_new: bool,
+) -> Problem:
     """Read tables that a model can be applied to, with the labels that it was fitted to."""
     fitted = result.given
     if settings.edges is None:
         raise DatasetError("edges is missing: a model is applied to tables (--edges FILE)")
     if settings.nodes is None:
         reading.pop("column_types", None)
+    elif only_new and fitted.hubs is not None:
+        raise DatasetError(_COLUMNS.format("without", "leave out"))
     table = read_tables(
         settings.edges,
         nodes=settings.nodes,
         encoder=fitted.encoder,
         node_types=tuple(fitted.node_types),
+        progress=progress,
+        fitted=fitted.ids if only_new else None,
         **reading,
     )
     described, notes = table.features is not None, list(table.notes)
     if described != (fitted.hubs is None):
-        way, do = ("without", "leave out") if described else ("to", "add")
-        raise DatasetError(f"the model was fitted {way} columns of nodes: {do} --nodes FILE")
+        way = ("without", "leave out") if described else ("to", "add")
+        raise DatasetError(_COLUMNS.format(*way))
     places = places_in(table.ids, fitted.ids)
-    if new := int(np.count_nonzero(places < 0)):
+    if (new := int(np.count_nonzero(places < 0))) and not only_new:
         notes.append(f"{new:,} of {len(places):,} nodes are new")
     if not described and new == len(places):
         raise DatasetError(

@@ -20,6 +20,7 @@ from typing import Annotated, Any
 from nodecopy.core.errors import DatasetError, ModelError, SpecError, shown, unknown_name
 from nodecopy.core.executors import check_executor
 from nodecopy.core.files import regular_file
+from nodecopy.core.progress import Show
 from nodecopy.core.typed import Count, Limits, Probability
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.method import MethodName, method_of
@@ -158,9 +159,7 @@ class FitSettings(TableOptions):
         """Whether known labels are held out."""
         return self.method != "paper" if self.calibrate is None else self.calibrate
 
-    def classifier(
-        self, progress: bool | None = None, executor: object = None
-    ) -> NodeCopyClassifier:
+    def classifier(self, progress: Show = None, executor: object = None) -> NodeCopyClassifier:
         """Return the classifier that these settings describe, not fitted yet."""
         return NodeCopyClassifier(
             self.method,

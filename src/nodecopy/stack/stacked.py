@@ -359,12 +359,15 @@ class FittedStack(Fitted):
         features: FeatureMatrix,
         nodes: NDArray[np.int64] | None = None,
         executor: Executor | None = None,
+        progress: Progress | None = None,
     ) -> Posterior:
         """Apply every component to another graph, here or on an executor, and pool them."""
         if self.part is not None:
             nodes = self.part if nodes is None else nodes[self.part]
         graphs = self.graphs(graph, features)
-        return self._with_prior(self._apply(graphs, features, nodes, executor or Serial()))
+        return self._with_prior(
+            self._apply(graphs, features, nodes, executor or Serial(), progress)
+        )
 
     def on(self, graph: RowGraph, features: FeatureMatrix, nodes: NDArray[np.int64]) -> FittedStack:
         """Return the fit as one to another graph, which has the nodes that it was fitted to.

@@ -40,8 +40,8 @@ class NextLabels:
 
     Attributes:
         nodes: [n].
-        gain: how much entropy, in nats summed over all nodes, each covers that the labels before it
-            do not [n].
+        gain: how much each covers that the labels before it do not: entropy summed over all nodes,
+            in units of a node of which nothing is known, log K [n].
     """
 
     nodes: NDArray[np.int64]
@@ -165,7 +165,8 @@ def next_labels(
     covers *= np.minimum(entropy[candidates][:, None] / entropy[points], 1.0)  # M_js / H_j
     covers *= weight
     chosen, gains = _greedy(covers, covered * weight, count)
-    return NextLabels(candidates[chosen], np.array(gains))
+    unit = 1.0 if posterior is None else np.log(max(posterior.probabilities.shape[1], 2))
+    return NextLabels(candidates[chosen], np.array(gains) / unit)
 
 
 def random_nodes(allowed: ArrayLike, count: int, seed: int) -> NDArray[np.int64]:

@@ -29,7 +29,6 @@ async function request(path, how) {
   } catch {
     throw new Lost("The server does not answer.");
   }
-  if (answer.status === 204) return null;
   if (answer.status === 403) throw new Lost("The server was started again.");
   const content = await answer.json().catch(() => ({ error: `The server failed: ${answer.status}` }));
   if (!answer.ok) throw new Refused(content.error);
@@ -126,11 +125,12 @@ function say(words, wrong = false) {
 async function look() {
   try {
     const fresh = sending ? null : await get(`state?stamp=${state.stamp}`);
-    if (fresh !== null && !sending) {
+    if (fresh?.stamp !== undefined && !sending) {
       takeState(fresh);
       await update();
-    } else if (byId("alerts").dataset.lost) {
-      showAlerts([]);
+    } else {
+      if (fresh) byId("doing").textContent = fresh.doing;
+      if (byId("alerts").dataset.lost) showAlerts([]);
     }
     delete byId("alerts").dataset.lost;
   } catch (problem) {

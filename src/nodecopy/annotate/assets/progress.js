@@ -1,8 +1,13 @@
 // How far it is: labels, the estimate of accuracy, classes, suspect labels, results.
 
+const FEWEST = 5; // labels of random nodes before an estimate is shown
+const WIDE = 0.2; // an interval from which on it is shown in place of the estimate
+const CLASSES_AT_FIRST = 10;
+
 function showProgress() {
   byId("folder").textContent = state.folder;
   byId("fit").textContent = fitWords();
+  byId("doing").textContent = state.doing;
   showFacts();
   showHistory();
   showBalance();
@@ -23,15 +28,10 @@ function fitWords() {
 }
 
 function showFacts() {
-  const last = state.history.at(-1);
   const facts = [
     ["Labels", whole(state.labels), `of ${counted(state.nodes, "node")}`],
-    [
-      "Estimated accuracy",
-      last ? wholePercent(last[1]) : "–",
-      last ? `95% interval ${span(last[2], last[3])}. ${restsOn()}` : "takes two labels of some class",
-    ],
-    ...(state.forecast ? [forecastFact(...state.forecast)] : []),
+    ["Estimated accuracy", ...accuracyFact(state.history.at(-1))],
+    ...(state.forecast && !tooFew() ? [forecastFact(...state.forecast)] : []),
   ];
   const cells = facts.map(([name, value, remark]) =>
     make(
@@ -45,10 +45,24 @@ function showFacts() {
   byId("facts").replaceChildren(...cells);
 }
 
+// Suggested nodes are harder than others: before a few others are labelled, nothing is known.
+const tooFew = () => state.suggested > 0 && (state.restsOn ?? 0) < FEWEST;
+
+function accuracyFact(last) {
+  if (!last) return ["–", "takes two labels of some class"];
+  if (tooFew()) {
+    const few = `It takes ${FEWEST} labels of nodes drawn at random, in classes with two labels; so far ${state.restsOn ?? 0}.`;
+    return ["not yet", `${few} Every fourth question is about such a node.`];
+  }
+  const [, accuracy, low, high] = last;
+  if (high - low <= WIDE) return [wholePercent(accuracy), `95% interval ${span(low, high)}. ${restsOn()}`];
+  return [`${wholePercent(low).replace("%", "")}–${wholePercent(high)}`, `95% interval; best guess ${wholePercent(accuracy)}. ${restsOn()}`];
+}
+
 function restsOn() {
   if (!state.suggested) return "It rests on all labels.";
   const some = counted(state.restsOn ?? 0, "label");
-  return `It rests on ${some} of random nodes or your own, not on those that were suggested, which are harder.`;
+  return `Rests on ${some} of random nodes or your own; suggested nodes are harder.`;
 }
 
 function forecastFact(more, low, high) {
@@ -57,23 +71,48 @@ function forecastFact(more, low, high) {
   return [`${more} more labels`, `${points(low)} to ${points(high)} points`, words];
 }
 
-// Every estimate so far, the latest first.
+// Every estimate so far as a curve, and as a table, the latest first.
 function showHistory() {
   const rows = state.history.map(([n, a, low, high]) => [whole(n), percent(a), span(low, high)]);
-  byId("history").hidden = rows.length === 0;
-  byId("history").lastElementChild.replaceChildren(
+  byId("history").hidden = rows.length < 2 || tooFew();
+  if (byId("history").hidden) return;
+  draw(byId("history-chart"), "Estimated accuracy by number of labels; a table follows", historyOption);
+  byId("history").querySelector("details div").replaceChildren(
     plainTable(["#Labels", "#Estimated accuracy", "#95% interval"], rows.reverse()),
   );
 }
 
+function historyOption() {
+  const latest = new Map(state.history.map((one) => [one[0], one])); // of each number of labels
+  const points = [...latest.values()].sort(([a], [b]) => a - b);
+  const line = { type: "line", symbol: "none", silent: true };
+  const band = { ...line, stack: "interval", lineStyle: { opacity: 0 } };
+  return {
+    grid: { left: 8, right: 16, top: 24, bottom: 8, outerBoundsMode: "same" },
+    xAxis: across("labels", { min: "dataMin", minInterval: 1, splitLine: { show: false } }),
+    yAxis: upwards("estimated accuracy, 95% interval", { min: 0, max: 1, interval: 0.25, ...inPercent }),
+    series: [
+      { ...band, data: points.map(([n, , low]) => [n, low]) },
+      { ...band, data: points.map(([n, , low, high]) => [n, high - low]), areaStyle: { color: ink("--fill-0"), opacity: 0.18 } },
+      { ...line, data: points.map(([n, a]) => [n, a]), lineStyle: { color: ink("--edge-0"), width: 2 } },
+    ],
+  };
+}
+
+// Classes with most labels first; of many, the others on demand.
 function showBalance() {
-  const rows = state.classes.map((_, k) => [
-    className(k),
-    whole(state.counts[k]),
-  ]);
-  const table = plainTable(["Class", "#Labels"], rows);
+  const order = state.classes.map((_, k) => k).sort((a, b) => state.counts[b] - state.counts[a] || a - b);
+  const rows = order.map((k) => [className(k), whole(state.counts[k])]);
+  const table = (some) => plainTable(["Class", "#Labels"], some);
   const none = make("p", {}, "No class has a name yet: press n to name one.");
-  byId("balance").replaceChildren(state.classes.length ? table : none);
+  const open = byId("balance").querySelector("details")?.open;
+  byId("balance").replaceChildren(rows.length ? table(rows.slice(0, CLASSES_AT_FIRST)) : none);
+  if (rows.length > CLASSES_AT_FIRST) {
+    const title = make("summary", {}, `${rows.length - CLASSES_AT_FIRST} more classes`);
+    const more = make("details", {}, title, table(rows.slice(CLASSES_AT_FIRST)));
+    more.open = open ?? false;
+    byId("balance").append(more);
+  }
   if (state.cannotTell) {
     const words = `${counted(state.cannotTell, "node")} that cannot be told.`;
     byId("balance").append(make("p", { class: "quiet" }, words));

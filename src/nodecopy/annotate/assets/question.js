@@ -10,16 +10,19 @@ const ACTIONS = [
 ];
 const KEYS = "123456789abdefghijklmopqrtvwxz"; // of the classes: letters that no action has
 const current = { id: null, why: "", view: null };
+const CHOICES_AT_FIRST = 12; // where there are more classes than keys
 const LONG = 30; // letters of a value from which it gets a separate line
 let drawingLater = 0;
 
 // The graph around the node, under the names that the drawing of the report knows.
 let classNames = [];
 let nodes = { ids: [], names: [], known: [], predicted: [], confidence: [], degree: [] };
-let links = { offsets: [0], targets: [] };
+let links = { offsets: [0], targets: [], relations: null };
+let relationNames = [];
 let otherTypes = []; // of nodes without a class; their numbers are -1, -2, …
 const suspectLinks = new Set();
 const opened = { hops: 1 };
+const evidenceOf = (i) => (i === 0 ? (current.view?.why ?? null) : null);
 const neighboursOf = (i) => links.targets.slice(links.offsets[i], links.offsets[i + 1]);
 const linkKey = (u, v) => Math.min(u, v) * nodes.ids.length + Math.max(u, v);
 const openNode = (i) => ask(nodes.ids[i], "You chose this node.");
@@ -45,7 +48,8 @@ function seenClasses(block) {
 function takeAround(around) {
   otherTypes = around.otherTypes;
   nodes = { ...around, ...seenClasses(around) };
-  links = { offsets: around.offsets, targets: around.targets };
+  links = { offsets: around.offsets, targets: around.targets, relations: around.relations };
+  relationNames = around.relationNames;
 }
 
 function showQuestion() {
@@ -57,7 +61,7 @@ function showQuestion() {
   showChoices(view);
   for (const button of byId("actions").children) button.disabled = !possible(button.dataset.key);
   byId("columns").replaceChildren(...columnParts(view));
-  byId("evidence").replaceChildren(...(view?.why ? evidenceParts(view.why) : []));
+  byId("evidence").replaceChildren(...(view?.why ? evidenceParts(view.why, view.name) : []));
   // The answer needs only what is above; the drawing may come a moment later.
   clearTimeout(drawingLater);
   drawingLater = setTimeout(showNeighbours, 0, view);
@@ -77,11 +81,12 @@ function knownWords(view) {
   return ["Its label is ", className(k), ". Press the key of another class to change it, y to confirm it."];
 }
 
-// In one order for all nodes as long as each class has a key; of more, the most probable first.
+// In one order for all nodes as long as each class has a key; of more, the most probable first, or
+// those with most labels before anything is predicted.
 function choicesFor(view) {
   const order = state.classes.map((_, k) => k);
-  const p = view?.probabilities;
-  return p && order.length > KEYS.length ? order.sort((a, b) => p[b] - p[a] || a - b) : order;
+  const p = view?.probabilities ?? state.counts;
+  return order.length > KEYS.length ? order.sort((a, b) => p[b] - p[a] || a - b) : order;
 }
 
 function showChoices(view) {
@@ -100,8 +105,14 @@ function showChoices(view) {
     button.addEventListener("click", () => choose(k));
     return make("li", {}, button);
   });
-  byId("choices").className = rows.length > KEYS.length ? "many scrolled" : rows.length > 9 ? "many" : "";
-  byId("choices").replaceChildren(...rows);
+  byId("choices").className = rows.length > 9 ? "many" : "";
+  const first = rows.length > KEYS.length ? CHOICES_AT_FIRST : rows.length;
+  byId("choices").replaceChildren(...rows.slice(0, first));
+  if (rows.length > first) {
+    const others = make("ol", { class: "many" }, ...rows.slice(first));
+    const title = `${rows.length - first} less likely classes`;
+    byId("choices").append(make("li", { class: "more" }, make("details", {}, make("summary", {}, title), others)));
+  }
 }
 
 function showActions() {
@@ -143,7 +154,7 @@ function showNeighbours(view) {
     return;
   }
   const inner = make("div", {});
-  host.replaceChildren(make("h3", {}, "Neighbourhood"), inner);
+  host.replaceChildren(make("h3", {}, "Its surroundings"), inner);
   fillNeighbourhood(inner, 0);
 }
 

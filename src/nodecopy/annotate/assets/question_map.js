@@ -32,7 +32,7 @@ function buildQuestionMap(block) {
   const source = {
     ...mapPlaces(block.positions),
     ...seenClasses(block),
-    links: unpackLinks(block),
+    links: unpackLinks(block.links, block.ids.length),
     confidence: block.confidence,
     name: (i) => block.names[i],
     searched: block.ids.map((id, i) => `${id}\n${block.names[i]}`.toLowerCase()),

@@ -81,28 +81,38 @@ const wholePercent = (share) => `${Math.round(100 * share)}%`;
 const span = (low, high) => `${wholePercent(low)} to ${wholePercent(high)}`;
 const inPercent = { axisLabel: { formatter: wholePercent } };
 
-function classOption(width) {
+// A name in at most two lines, which end between words; a longer word is cut at its end.
+function inLines(text, letters) {
+  const words = shown(text).split(/(?<=[\s_/-])/);
+  const lines = [""];
+  for (const word of words) {
+    if (signs(lines.at(-1) + word).length <= letters || lines.at(-1) === "") lines[lines.length - 1] += word;
+    else lines.push(word);
+  }
+  const kept = lines.length > 2 ? [lines[0], lines.slice(1).join("")] : lines;
+  return kept.map((line) => shortened(line, letters)).join("\n");
+}
+
+function classOption(width, some) {
   const shares = ["known", "predicted", "expected"].map((key) => {
     const total = data.classes[key].reduce((sum, n) => sum + n, 0) || 1;
-    return data.classes[key].map((n) => n / total);
+    return some.map((k) => data.classes[key][k] / total);
   });
   const bar = { type: "bar", barMaxWidth: 12, barGap: "25%", barCategoryGap: "40%" };
   const room = Math.min(300, 0.4 * width);
-  const label = { color: ink("--text"), interval: 0, overflow: "break", lineHeight: 15 };
-  // In two lines; a letter is some 7 pixels wide.
-  const name = (text) => shortened(text, Math.floor((2 * room) / 8.5));
+  const label = { color: ink("--text"), interval: 0, lineHeight: 15 };
   return {
     grid: { left: 8, right: 24, top: 4, bottom: 4, outerBoundsMode: "same" },
     xAxis: axis({ position: manyClasses ? "top" : "bottom", ...inPercent }),
     yAxis: axis({
       type: "category",
       inverse: true,
-      data: classNames.map(name),
-      axisLabel: { ...label, width: room },
+      data: some.map((k) => inLines(classNames[k], Math.floor(room / 8))), // pixels of a letter
+      axisLabel: label,
       splitLine: { show: false },
     }),
     tooltip: tooltip(({ dataIndex, seriesIndex, seriesName }) => [
-      shortened(classNames[dataIndex], 120),
+      shortened(classNames[some[dataIndex]], 120),
       `${seriesName}: ${percent(shares[seriesIndex][dataIndex])}`,
     ]),
     series: [

@@ -4,7 +4,8 @@ const data = JSON.parse(byId("data").textContent);
 const classNames = data.classes.names;
 const manyClasses = classNames.length > 15;
 const nodes = unpackNodes(data.nodes);
-const links = unpackLinks(data.map);
+const links = unpackLinks(data.links, nodes.ids.length);
+const relationNames = data.links.relationNames;
 const otherTypes = data.otherTypes; // of nodes without a class; their numbers are -1, -2, …
 const classified = nodes.predicted.filter((k) => k >= 0).length;
 const placeOfId = new Map(nodes.ids.map((id, i) => [id, i]));
@@ -48,6 +49,8 @@ function probabilitiesOf(i) {
   const k = classNames.length;
   return Array.from(nodes.probabilities.subarray(i * k, (i + 1) * k), (p) => p / 10000);
 }
+
+const evidenceOf = (node) => data.evidence[node] ?? null;
 
 function neighboursOf(i) {
   return links.targets.subarray(links.offsets[i], links.offsets[i + 1]);

@@ -19,18 +19,18 @@ function fillPanel(panel, node) {
   }
   const hasClass = nodes.predicted[node] >= 0;
   panel.append(verdict(node));
+  const around = make("div", {});
+  panel.append(make("h3", {}, "Its surroundings"), around);
   if (hasClass) {
+    panel.append(...evidenceParts(evidenceOf(node), nodes.names[node]));
     panel.append(make("h3", {}, "Class probabilities"), probabilityBars(node), ...setWords(node));
     if (nodes.novelty[node] >= 50) {
       const novelty = percent(nodes.novelty[node] / 1000);
       panel.append(make("p", { class: "quiet" }, `With a probability of ${novelty} it belongs to none of the classes.`));
     }
-    panel.append(...evidenceParts(data.evidence[node] ?? null));
     panel.append(make("h3", {}, "Where its uncertainty comes from"), ...uncertainty(node));
   }
-  const around = make("div", {});
-  panel.append(make("h3", {}, "Neighbourhood"), around);
-  fillNeighbourhood(around, node);
+  fillNeighbourhood(around, node); // when it is in the page, and has a width
 }
 
 function verdict(node) {
@@ -57,28 +57,6 @@ function verdict(node) {
     text.append(className(data.suspectLabels.predicted[suspect]), " was predicted.");
   }
   return text;
-}
-
-// What adds up to the lead of the class over the next one, in points of probability.
-function evidenceParts(why) {
-  const elsewhere = "Explained are nodes in lists, and the least certain; in Python, explain(node).";
-  if (why === null) return [make("p", { class: "quiet" }, elsewhere)];
-  const points = (n) => `${n < 0 ? "−" : "+"}${Math.abs(n).toFixed(1)}`;
-  const names = (rows) =>
-    rows.flatMap(([name, n], i) => [i ? ", " : "", make("bdi", {}, shown(name)), ` ${points(n)}`]);
-  const items = why.groups.map(([title, n, rows]) =>
-    make(
-      "li",
-      {},
-      make("span", {}, title, make("small", {}, ...names(rows))),
-      make("span", { class: "number" }, n === null ? "" : points(n)),
-    ),
-  );
-  return [
-    make("h3", {}, "Why ", className(why.label), " and not ", className(why.against)),
-    make("p", { class: "quiet" }, "Points of probability, which add up to the difference."),
-    make("ul", { class: "parts evidence" }, ...items),
-  ];
 }
 
 function setWords(node) {
@@ -167,7 +145,7 @@ function fillNeighbourhood(host, node) {
     chart,
     key(around),
     make("p", { class: "quiet" }, ...drawnWords(around)),
-    ...nodeLists(around),
+    nodeLists(around),
   );
   const label = "Drawing of the neighbourhood; the lists below say the same";
   draw(chart, label, neighbourhoodOption(around));
@@ -200,10 +178,7 @@ function key({ centre, near, inner, outer }) {
   if ([...drawn].some((node) => nodes.known[node] >= 0)) {
     items.push(make("li", {}, make("span", { class: "ring" }), "known label"));
   }
-  if ([...linksAmong(drawn).keys()].some((link) => suspectLinks.has(link))) {
-    items.push(make("li", {}, make("span", { class: "dash" }), "suspect edge"));
-  }
-  return make("ul", { class: "key" }, ...items);
+  return make("ul", { class: "key" }, ...items, ...lineKey(centre, drawn));
 }
 
 function drawnWords({ inner, outer, missing, missingBeyond }) {
@@ -213,7 +188,7 @@ function drawnWords({ inner, outer, missing, missingBeyond }) {
   ];
   if (missing > 0) {
     words.push(` ${counted(inner.length, "neighbour")} drawn, `);
-    words.push(`those with a label or a suspect edge first; ${whole(missing)} left out.`);
+    words.push(`those that count most or have a label first; ${whole(missing)} left out.`);
   }
   if (missingBeyond > 0) {
     words.push(` ${counted(outer.length, "node")} two steps away drawn; `);
@@ -225,17 +200,19 @@ function drawnWords({ inner, outer, missing, missingBeyond }) {
 function nodeLists({ inner, outer, missing }) {
   const all = missing > 0 ? ` of ${whole(inner.length + missing)}` : "";
   const title = `Neighbours (${whole(inner.length)}${all})`;
-  const lists = [make("h4", {}, title), nodeList(inner, describe)];
+  const lists = [make("summary", {}, title), nodeList(inner, describe)];
   if (outer.length) {
     const beyond = `Two steps away (${whole(outer.length)})`;
     lists.push(make("h4", {}, beyond), nodeList(outer, describe));
   }
-  return lists;
+  return make("details", { class: "neighbours" }, ...lists);
 }
 
 function describe(node) {
   if (nodes.predicted[node] < 0) return "";
-  return `${percent(nodes.confidence[node])}${nodes.known[node] >= 0 ? ", known" : ""}`;
+  const known = nodes.known[node] >= 0;
+  if (!nodes.confidence[node]) return known ? "known" : ""; // nothing is predicted yet
+  return `${percent(nodes.confidence[node])}${known ? ", known" : ""}`;
 }
 
 function nodeList(members, remark) {

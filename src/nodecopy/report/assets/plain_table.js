@@ -6,11 +6,11 @@ function plainTable(headings, rows) {
   const shares = textShares(headings, rows).map((share) => ({ style: `--share: ${share}` }));
   const head = headings.map((h) => make("th", { scope: "col", ...style(h) }, h.replace("#", "")));
   const body = rows.map((cells) =>
-    make("tr", {}, ...cells.map((cell, i) => make("td", { ...style(headings[i]), ...shares[i] }, cell))),
+    make("tr", {}, ...cells.map((cell, i) => make("td", { ...style(headings[i]), ...shares[i], "data-name": headings[i].replace("#", "") }, cell))),
   );
   const table = make(
     "table",
-    {},
+    headings.length > 4 ? { class: "cards" } : {},
     make("thead", {}, make("tr", {}, ...head)),
     make("tbody", {}, ...body),
   );

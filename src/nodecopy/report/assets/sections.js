@@ -1,11 +1,13 @@
 // The parts of the page above the table of nodes.
 
 const LISTED_AT_FIRST = 10;
+const CLASSES_AT_FIRST = 12; // those that are predicted most
 
 function showSummary() {
   document.title = `Node labels: ${shown(data.files)}`;
   byId("files").append(shown(data.files));
   byId("method").append(shown(data.method));
+  byId("answers").append(...data.answers.map(answerCard));
   for (const { name, value, remark } of data.facts) {
     const values = [make("dd", { class: "value" }, value), make("dd", { class: "remark" }, remark)];
     byId("facts").append(make("div", {}, make("dt", {}, name), ...values));
@@ -21,29 +23,50 @@ function showSummary() {
   }
 }
 
+// How good, where unsure, what next: the last one begins with the node to label.
+function answerCard({ title, value, words }) {
+  const first = data.next.nodes[0];
+  const said = value ? [value] : ["Label ", nodeButton(first)];
+  const links = { "How good?": "#trust", "Where unsure?": "#confusion", "What next?": "#next" };
+  const more = make("a", { href: links[title] }, "More");
+  return make("div", {}, make("h2", {}, title), make("p", { class: "value" }, ...said), make("p", {}, `${words} `, more));
+}
+
 function showBox(title, style, sentences) {
   if (sentences.length === 0) return;
   const items = sentences.map((sentence) =>
     make("li", {}, make("bdi", { class: "wrapped" }, shown(sentence))),
   );
+  const list = make("ul", {}, ...items);
   byId("alerts").append(
-    make("div", { class: style }, make("h2", {}, title), make("ul", {}, ...items)),
+    style.includes("warning")
+      ? make("div", { class: style }, make("h2", {}, title), list)
+      : make("details", { class: style }, make("summary", {}, `${title} (${items.length})`), list),
   );
 }
 
 function showClasses() {
   const { known, predicted, expected } = data.classes;
-  byId("class-chart").style.height = `${36 + classNames.length * (manyClasses ? 40 : 56)}px`;
-  if (manyClasses) {
-    byId("class-figure").classList.add("scrolls");
-    byId("class-figure").tabIndex = 0;
+  const order = classNames.map((_, k) => k).sort((a, b) => predicted[b] - predicted[a] || a - b);
+  const drawClasses = (some) => {
+    byId("class-chart").style.height = `${36 + some.length * (manyClasses ? 40 : 56)}px`;
+    draw(
+      byId("class-chart"),
+      "Bar chart of known, predicted and expected labels by class; a table follows",
+      (width) => classOption(width, some),
+    );
+  };
+  drawClasses(order.slice(0, CLASSES_AT_FIRST));
+  if (order.length > CLASSES_AT_FIRST) {
+    const more = make("button", { type: "button" }, `Show all ${order.length} classes`);
+    more.addEventListener("click", () => {
+      forget(byId("class-chart"));
+      drawClasses(order);
+      more.remove();
+    });
+    byId("class-figure").after(more);
   }
-  draw(
-    byId("class-chart"),
-    "Bar chart of known, predicted and expected labels by class; a table follows",
-    classOption,
-  );
-  const rows = classNames.map((_, k) => [
+  const rows = order.map((k) => [
     className(k),
     whole(known[k]),
     whole(predicted[k]),
@@ -113,7 +136,7 @@ function showNext() {
     nodeButton(i),
     className(nodes.predicted[i]),
     percent(nodes.confidence[i]),
-    settled(gain[rank]),
+    gain[rank].toFixed(1),
   ]);
   const headings = ["#Rank", "Node", "Predicted", "#Confidence", "#Gain, in nodes"];
   byId("next-list").append(make("p", {}, sentence));
@@ -146,12 +169,6 @@ function showSuspects() {
   const headings = ["Node", "Predicted", "Node", "Predicted", "#Surprise"];
   byId("suspect-list").append(make("p", {}, sentence));
   if (total) byId("suspect-list").append(growingTable(headings, rows, total, "suspect_edges.csv"));
-}
-
-// Gain counted in nodes of which nothing is known.
-function settled(gain) {
-  const count = doubt(gain);
-  return count < 9.95 ? count.toFixed(1) : whole(Math.round(count));
 }
 
 function showComponents() {

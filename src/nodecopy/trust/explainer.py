@@ -1,0 +1,293 @@
+"""The computation of explanations: what each piece of evidence adds to the log-odds of a class.
+
+In a pool p_mix = Σ_c w_c g_c(p_c) the lead of class a over class b, p_a - p_b, is a sum over
+components, and the log-odds of a component are a sum of terms t (`nodecopy.nn.evidence`):
+
+    w_c (g_c(p_c)_a - g_c(p_c)_b) · t / log (p_ca / p_cb)
+
+is what a term adds to the lead. The factor stays finite where the log-odds vanish, since the gap
+between the two probabilities vanishes with them. What the terms of a component lack of its
+log-odds, because it has none or averages several members, is a term "not explained". All terms are
+then multiplied by the log-odds of the calibrated pool per unit of its lead, and a class prior adds
+the logarithm of its factors: the sum is log p_a / p_b of the prediction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.classifiers import Fitted
+from nodecopy.core.errors import shortened
+from nodecopy.features.kernel_map import FittedKernelMap
+from nodecopy.features.matrix import FeatureMatrix, unit_rows
+from nodecopy.graph import Graph
+from nodecopy.nn.evidence import LEAST, OF_NODES, OTHERS, Contrast, Neighbourhood, Source, Terms
+from nodecopy.problem.problem import Problem
+from nodecopy.stack.class_prior import weighted
+from nodecopy.stack.stacked import FittedStack
+from nodecopy.stack.temperature import FittedCalibrator
+from nodecopy.trust.explanation import Explanation, Row
+
+# Log-odds and leads below this are zero.
+_LEAST = 1e-9
+# The term of what all numeric columns add together, see `_by_column`.
+TOGETHER = -1
+# Labelled texts that the meaning of a text is described by, and their length.
+_SIMILAR_TEXTS, _TEXT = 2, 60
+
+
+class Lead(NamedTuple):
+    """The most probable class of a node, the next one, and why.
+
+    Attributes:
+        a: the most probable class.
+        b: the next one.
+        probabilities: of the two.
+        terms: what adds up to log p_a / p_b.
+        labels: the same by the labels that it was learnt from.
+    """
+
+    a: int
+    b: int
+    probabilities: tuple[float, float]
+    terms: Terms
+    labels: Terms
+
+
+class Part(NamedTuple):
+    """A component of a model, on a graph.
+
+    Attributes:
+        fitted: the component.
+        weight: w_c.
+        calibrator: g_c; None where there is none.
+        near: graph and features as it sees them.
+        probabilities: p_c of every node [N, K].
+    """
+
+    fitted: Fitted
+    weight: float
+    calibrator: FittedCalibrator | None
+    near: Neighbourhood
+    probabilities: NDArray[np.floating]
+
+    def calibrated(self, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return g_c(p_c) of some nodes [n, K]."""
+        p = np.asarray(self.probabilities[nodes], np.float64)
+        return p if self.calibrator is None else self.calibrator.apply(p)
+
+
+class Explainer:
+    """Explanations of the nodes of a fit; what they share is computed once.
+
+    Args:
+        given: the nodes, as the model was fitted to them.
+        model: the fitted model.
+    """
+
+    def __init__(self, given: Problem, model: Fitted) -> None:
+        self._given, self._parts = given, parts_of(model, given.graph, given.scaled)
+        self._stack = model if isinstance(model, FittedStack) else None
+
+    def explain(self, nodes: Sequence[int]) -> list[Explanation]:
+        """Return why nodes have their class, given their numbers."""
+        relations, leads = self._given.graph.relations, self._leads(np.array(nodes, np.int64))
+        each = zip(nodes, leads, strict=True)
+        return [named_explanation(self._given, relations, *one) for one in each]
+
+    def _leads(self, nodes: NDArray[np.int64]) -> list[Lead]:
+        """Return the leads of some nodes; those of a pair of classes cost little more than one."""
+        each = [part.calibrated(nodes) for part in self._parts]
+        mixed = np.sum([part.weight * p for part, p in zip(self._parts, each, strict=True)], 0)
+        pooled = final = mixed
+        kernel, prior = None, np.zeros(mixed.shape[1])
+        if self._stack is not None:
+            pooled = final = self._stack.pool.calibrator.apply(mixed)
+            kernel = self._stack.features
+            if self._stack.factors is not None:
+                final = weighted(pooled, self._stack.factors)
+                prior = np.log(np.maximum(self._stack.factors, LEAST))
+        order = np.argsort(-final, axis=1, kind="stable")[:, :2]
+        leads: dict[int, Lead] = {}
+        for a, b in np.unique(order, axis=0).tolist():
+            here = np.flatnonzero((order == [a, b]).all(1))
+            views = _pooled_terms(self._parts, [p[here] for p in each], nodes[here], a, b)
+            for at, views_of_one in zip(here.tolist(), views, strict=True):
+                lead = mixed[at, a] - mixed[at, b]
+                scale = 2 / max(mixed[at, a] + mixed[at, b], LEAST)
+                if abs(lead) > _LEAST:
+                    scale = _log_odds(pooled[at], a, b) / lead
+                odds, shares = _log_odds(final[at], a, b), float(prior[a] - prior[b])
+                terms, labels = (_totalled(one, scale, shares, odds) for one in views_of_one)
+                if kernel is not None:
+                    terms = _by_column(kernel, self._given.scaled, int(nodes[at]), terms)
+                leads[at] = Lead(a, b, (float(final[at, a]), float(final[at, b])), terms, labels)
+        return [leads[at] for at in range(len(nodes))]
+
+
+def parts_of(model: Fitted, graph: Graph, features: FeatureMatrix) -> list[Part]:
+    """Return the components of a model on the graph that it was fitted to; of a stack, several.
+
+    Where the predictions of components for all nodes were not kept, because they were fitted to a
+    part of the graph or come from a file, all nodes are predicted again.
+    """
+    if not isinstance(model, FittedStack):
+        return [Part(model, 1.0, None, Neighbourhood(graph, features), model.probabilities)]
+    labels = np.concatenate([model.held_out.nodes, model.held_out.single])
+    graphs, mapped = model.graphs(graph, features), model.mapped(features)
+    near = {
+        view: Neighbourhood(view.of(graphs), mapped, model.part, labels)
+        for view in dict.fromkeys(model.views)
+    }
+    pool, parts = model.pool, list[Part]()
+    each = zip(model.components, pool.weights, pool.calibrators, model.views, strict=True)
+    for number, (fitted, weight, calibrator, view) in enumerate(each):
+        p = fitted.probabilities if model.each is None else model.each[number]
+        if len(p) != graph.num_nodes:
+            p = fitted.predict(near[view].graph, mapped, model.part).probabilities
+        parts.append(Part(fitted, weight, calibrator, near[view], p))
+    return parts
+
+
+def named_explanation(
+    given: Problem, relations: Mapping[str, Graph], node: int, lead: Lead
+) -> Explanation:
+    """Return what adds up to the log-odds with everything named.
+
+    Args:
+        given: what nodes, columns and classes are called.
+        relations: the edges of each type, where there are several types.
+        node: the number of the node.
+        lead: of its class.
+    """
+    label, against = given.classes[[lead.a, lead.b]].tolist()
+    evidence = _rows(given, lead.terms, node)
+    if relations:
+        evidence = tuple(row._replace(note=_over(relations, node, row)) for row in evidence)
+    labels = tuple(
+        row._replace(note=str(given.classes[given.labels[row.number]]))
+        if row.source == "labelled node"
+        else row
+        for row in _rows(given, lead.labels, node)
+    )
+    return Explanation(_node(given, node), label, against, *lead.probabilities, evidence, labels)
+
+
+def _pooled_terms(
+    parts: list[Part],
+    calibrated: list[NDArray[np.float64]],
+    nodes: NDArray[np.int64],
+    a: int,
+    b: int,
+) -> list[tuple[Terms, Terms]]:
+    """Return what each term of each component adds to the lead of p_mix; and each label."""
+    pooled: list[tuple[Terms, Terms]] = [({}, {}) for _ in nodes]
+    for part, p in zip(parts, calibrated, strict=True):
+        if part.weight == 0:
+            continue
+        of = Contrast(nodes, a, b, part.probabilities)
+        each = part.fitted.terms(part.near, of)
+        gap, odds = p[:, a] - p[:, b], of.log_odds
+        limit = (p[:, a] + p[:, b]) / 2
+        scale = part.weight * np.divide(gap, odds, out=limit, where=np.abs(odds) > _LEAST)
+        for totals, terms, log_odds, factor in zip(pooled, each, odds, scale, strict=True):
+            learnt = {k: v for k, v in terms.items() if k[0] in ("labelled node", "class prior")}
+            evidence = {k: v for k, v in terms.items() if k[0] != "labelled node"}
+            for total, view in zip(totals, (evidence, learnt), strict=True):
+                view["not explained", 0] = log_odds - sum(view.values())
+                for term, value in view.items():
+                    total[term] = total.get(term, 0.0) + float(factor * value)
+    return pooled
+
+
+def _log_odds(p: NDArray[np.float64], a: int, b: int) -> float:
+    return float(np.log(max(p[a], LEAST) / max(p[b], LEAST)))
+
+
+def _totalled(terms: Terms, scale: float, shares: float, odds: float) -> Terms:
+    """Return terms of the lead as terms of the log-odds, with those of the class prior."""
+    terms = {term: float(scale * value) for term, value in terms.items()}
+    terms["class prior", 0] = terms.get(("class prior", 0), 0.0) + shares
+    # What rounding leaves, and logarithms of probabilities of zero.
+    terms["not explained", 0] += odds - sum(terms.values())
+    return terms
+
+
+def _by_column(kernel: FittedKernelMap, features: FeatureMatrix, node: int, terms: Terms) -> Terms:
+    """Return terms of numeric columns in place of those of the directions of their kernel.
+
+    A column gets what replacing it by its mean takes away. These parts do not add up exactly,
+    since a kernel is not linear; what is left is what the columns add together.
+    """
+    row = np.array(features[np.array([node])], np.float64)
+    others = np.repeat(row, row.shape[1], axis=0)
+    np.fill_diagonal(others, kernel.mean)
+    mapped = np.asarray(unit_rows(kernel.apply(np.concatenate([row, others], dtype=np.float32))))
+    values = np.array([terms.pop(("column", d), 0.0) for d in range(mapped.shape[1])])
+    weights = np.divide(values, mapped[0], out=np.zeros(len(values)), where=mapped[0] != 0)
+    without = mapped[1:] @ weights
+    parts = values.sum() - without
+    split: Terms = {("column", d): float(value) for d, value in enumerate(parts)}
+    return terms | split | {("column", TOGETHER): float(values.sum() - parts.sum())}
+
+
+def _rows(given: Problem, terms: Terms, node: int) -> tuple[Row, ...]:
+    rows: dict[tuple[Source, Hashable], Row] = {}
+    columns = given.columns if given.encoder is None else given.encoder.feature_names
+    first = 0 if given.meaning is None else given.meaning.dimension
+    text = _about_text(given, node) if first else ""
+    for (source, number), value in terms.items():
+        name: Hashable = ""
+        if source == "column":
+            meant = 0 <= number < first
+            name = text if meant else _column(given, max(number - first, TOGETHER), columns)
+        elif source in OF_NODES:
+            name = _node(given, number)
+        held = rows.get((source, name), Row(source, name, 0.0, number))
+        rows[source, name] = held._replace(log_odds=held.log_odds + value)
+    return tuple(sorted(rows.values(), key=lambda row: -abs(row.log_odds)))
+
+
+def _over(relations: Mapping[str, Graph], node: int, row: Row) -> str:
+    """Return the types of the edges that join a node and its neighbour, in either direction."""
+    if row.source != "neighbour" or row.number == OTHERS:
+        return ""
+    pairs = (node, row.number), (row.number, node)
+    return ", ".join(
+        name for name, edges in relations.items() if any(v in edges.neighbours(u) for u, v in pairs)
+    )
+
+
+def _node(given: Problem, number: int) -> Hashable:
+    """Name a node, by a plain value."""
+    if number == OTHERS:
+        return "all other neighbours"
+    names = given.names
+    if names is None or number >= len(names):
+        return number
+    name: Hashable = names[number : number + 1].tolist()[0]
+    return name
+
+
+def _about_text(given: Problem, node: int) -> str:
+    """Name the meaning of a text by labelled texts that mean something similar."""
+    assert given.texts is not None  # that they are known by their meaning
+    named = [
+        f"“{shortened(str(given.texts[one]), _TEXT)}” ({given.classes[given.labels[one]]})"
+        for one in given.similar_texts(node, _SIMILAR_TEXTS).tolist()
+    ]
+    return f"its text, which means much the same as {' and '.join(named)}" if named else "its text"
+
+
+def _column(given: Problem, number: int, names: Sequence[str]) -> str:
+    """Name a column; the directions of a kernel of numbers are one."""
+    kernel = getattr(given.encoder, "kernel", None)  # of a single type of nodes
+    if number == TOGETHER or (kernel is not None and number < kernel.whitening.shape[1]):
+        return "numbers together"
+    if given.hubs is not None:
+        return f"link to {_node(given, int(given.hubs[number]))}"
+    return names[number] if names else f"feature {number}"
