@@ -51,6 +51,10 @@ format: $(READY_DEV)  ## Format the code and fix what lint can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+assets:  ## Bundle the library that draws the map, from assets/ (needs Node 20)
+	@npm --prefix assets ci --no-audit --no-fund
+	@npm --prefix assets run build
+
 dist: $(READY_DEV)  ## Build wheel and sdist, check them, and try the wheel in an empty environment
 	@$(PIP) -e '.[release]'
 	@.ci/dist

@@ -2,6 +2,7 @@
 
     python -m benchmarks.guide                  # every page, each in an empty folder
     python -m benchmarks.guide own-tables       # one page
+    python -m benchmarks.guide report           # the picture of the README, by a headless Chromium
 
 The code of a page draws its pictures; this writes them to docs/images. A block of text shows lines
 that the block before it prints, up to the digits.
@@ -81,8 +82,26 @@ def _compare(shown: str, printed: str) -> None:
     assert not missing, f"not printed: {missing}; printed:\n{printed}"
 
 
+def photograph_report() -> None:
+    """Fit Cora as `make run` does, and keep a picture of the first screen of its report."""
+    from tests.browser import Page as Browsed
+    from tests.browser import browser
+
+    with tempfile.TemporaryDirectory() as folder, browser() as driver:
+        assert cli.main(["fit", "cora", "--labels-per-class", "5", "--out", folder]) == 0
+        shown = Browsed(driver, Path(folder, "report.html"))
+        shown.open()
+        shown.run("graphMap.view.renderer.refresh() && 1")
+        driver.save_screenshot(str(GUIDE.parent / "images" / "report.png"))
+
+
 def main(names: list[str]) -> None:
     """Follow pages, and keep the pictures that they drew."""
+    if "report" in names:
+        photograph_report()
+        names = [name for name in names if name != "report"]
+        if not names:
+            return
     home = Path.cwd()
     for name in names or sorted(path.stem for path in GUIDE.glob("*.md")):
         page, start = Page(name), time.process_time()

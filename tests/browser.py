@@ -77,7 +77,9 @@ class Page:
         return self.run(script)
 
     def errors(self) -> list[Any]:
-        return self.driver.get_log("browser")
+        """Return what is on the console, but for remarks on how WebGL is emulated."""
+        lines = self.driver.get_log("browser")
+        return [line for line in lines if "GL Driver Message" not in line["message"]]
 
 
 @contextmanager
@@ -87,7 +89,8 @@ def browser() -> Iterator[Any]:
 
     options = webdriver.ChromeOptions()
     options.binary_location = str(BROWSER)
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+    quiet = "--disable-gpu", "--disable-dev-shm-usage", "--enable-unsafe-swiftshader"
+    for argument in ("--headless=new", "--no-sandbox", *quiet):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     started = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))

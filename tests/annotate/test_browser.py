@@ -20,7 +20,7 @@ from nodecopy.annotate import Session
 from nodecopy.annotate.server import Served
 from nodecopy.read.synthetic import planted_partition
 from nodecopy.run import FitSettings
-from tests.annotate.conftest import kept
+from tests.annotate.conftest import Tables, kept
 from tests.browser import NEEDED, Page, browser
 from tests.csv_files import read_csv, write_csv
 from tests.waiting import LIMIT
@@ -254,6 +254,22 @@ def test_names_stay_text_a_class_is_named_and_a_node_is_searched(
         screen.until(lambda: screen.has("#neighbourhood svg"))
         inside = "document.querySelectorAll('#page :is(img, script, b, u, i:not(.track i))').length"
         assert screen.run(inside) == 0
+        screen.check_quiet()
+
+
+def test_the_map_follows_the_question_and_the_fit(screen: Screen, tables: Tables) -> None:
+    selected = "[...fetched.places.keys()][graphMap.view.node]"
+    with labelling(tables.run, tables.settings("given.csv")) as url:
+        screen.visit(url)
+        screen.until(lambda: screen.run("state.fitted && graphMap !== null && !isBehind()"))
+        screen.until(lambda: screen.run(selected) == screen.node())
+        positions = screen.run("fetched.positions")
+        asked = screen.answer("1")
+        mark = "graphMap.view.graph.getNodeAttribute(fetched.places.get(arguments[0]), 'mark')"
+        screen.until(lambda: screen.run(mark, asked) in (1, 2))
+        assert screen.run("graphMap.source.predicted.length") == 90
+        assert screen.run("fetched.positions") == positions
+        assert screen.run(selected) == screen.node()
         screen.check_quiet()
 
 

@@ -332,3 +332,24 @@ def test_only_the_newest_labels_are_fitted(tables: Tables, opened: Opened) -> No
     assert wait_until(lambda: len(fits) == 2 and not refitter.busy)
     refitter.stop()
     assert [fit.labels.version for fit in fits] == [1, 4]
+
+
+def test_the_map_keeps_its_places_and_the_labelled_nodes_of_a_large_graph(
+    tables: Tables, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nodecopy.annotate.node_view.MAX_NODES", 30)
+    session = opened(tables.settings(), classes=CLASSES)
+    settled(session)
+    before = session.map()
+    assert (len(before["ids"]), before["total"]) == (30, 90)
+    assert set(before["predicted"]) == {-1}
+    asked = answer(session, tables, 12)
+    settled(session)
+    first = session.map()
+    assert {*asked} <= {*first["ids"]}
+    known = {id: k for id, k in zip(first["ids"], first["known"], strict=True) if k >= 0}
+    assert known == {id: CLASSES.index(tables.truth[id]) for id in asked}
+    assert set(first["predicted"]) <= {0, 1, 2}
+    answer(session, tables, 1)
+    settled(session)
+    assert session.map()["positions"] == first["positions"] != before["positions"]

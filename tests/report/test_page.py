@@ -7,11 +7,12 @@ import hashlib
 import json
 import re
 from html import unescape
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from nodecopy.report.page import report_page
+from nodecopy.report.page import asset, report_page
 from nodecopy.result import Result
 from tests.report.fabricated import HOSTILE_CLASSES, HOSTILE_IDS, make_result
 
@@ -81,3 +82,15 @@ def test_the_page_stays_under_5_megabytes(num_nodes, num_classes, id, least):
     assert min(listed) >= 0
     assert max(listed) < shown
     assert sum(data["classes"]["predicted"]) == num_nodes
+
+
+def test_the_bundled_library_is_that_of_the_lock_file_and_names_its_licences(page):
+    lock = Path(__file__).parents[2] / "assets" / "package-lock.json"
+    locked = json.loads(lock.read_text(encoding="utf-8"))["packages"]
+    banner, _ = asset("vendor/sigma.min.js").split("*/", 1)
+    bundled = dict(re.findall(r"([\w-]+) (\d+\.\d+\.\d+)", banner))
+    assert {"sigma", "graphology"} <= set(bundled)
+    for name, version in bundled.items():
+        assert locked[f"node_modules/{name}"]["version"] == version
+        assert f"{name} {version}\n" in asset("vendor/sigma-LICENSE.txt")
+    assert f"sigma.js {bundled['sigma']}" in page

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -17,42 +14,11 @@ from selenium.webdriver.support.ui import Select
 
 from nodecopy import NodeCopyClassifier
 from nodecopy.read.synthetic import planted_partition
-from nodecopy.report.page import report_page
-from nodecopy.result import Result
 from nodecopy.trust.components import ComponentScore
-from tests.browser import NEEDED, ROWS, Page, browser
+from tests.browser import NEEDED, ROWS, Page
 from tests.report.fabricated import HOSTILE_IDS, SCRIPT, contradicted, make_result
 
 pytestmark = NEEDED
-
-
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Any]:
-    with browser() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Result], Path]:
-    folder = tmp_path_factory.mktemp("pages")
-
-    def write(name: str, result: Result) -> Path:
-        path = folder / f"{name}.html"
-        if not path.exists():
-            path.write_text(report_page(result), encoding="utf-8")
-        return path
-
-    return write
-
-
-@pytest.fixture
-def page(driver: Any, written: Any, result: Result) -> Iterator[Page]:
-    """The page of a small fit with awkward names; a word on the console fails the test."""
-    shown = Page(driver, written("awkward", result))
-    shown.errors()
-    yield shown
-    assert shown.errors() == []
-    assert shown.run("window.alerted") == 0
 
 
 def test_everything_is_drawn_nothing_is_fetched_and_no_other_script_runs(page, result):
@@ -173,6 +139,9 @@ def test_20_000_rows_are_few_elements_and_many_classes_are_listed_on_demand(driv
     large = Page(driver, written("large", make_result(20_000, 40)))
     large.open()
     assert large.one("#matches").text == "20,000 nodes"
+    assert large.run("graphMap.view.graph.order") == 20_000
+    *_, grey, _ = [b.text.split("\n")[0] for b in large.all(".map-classes button")[:9]]
+    assert grey == "33 others, in grey"
     large.run("document.querySelector('.grid').scrollTo(0, 300000)")
     large.until(lambda: "n7500" in large.column(0))
     assert 10 < len(large.all(ROWS)) < 100

@@ -1,4 +1,4 @@
-"""What the page shows of one node: its rows in tables of nodes, and a small graph around it."""
+"""What the page shows of nodes: columns of one, a small graph around it, and a map of all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ from nodecopy.problem.problem import Problem
 from nodecopy.read.columns import NODES, Column, node_places
 from nodecopy.read.database import Database
 from nodecopy.read.formats import open_table, paths_of
-from nodecopy.report.page_nodes import evidence_block, link_relations, links_among
+from nodecopy.report.map import packed_links, packed_positions
+from nodecopy.report.page_nodes import (
+    MAX_NODES,
+    ends_of_random_edges,
+    evidence_block,
+    link_relations,
+    links_among,
+)
 from nodecopy.run import FitSettings
 
 # Neighbours, and nodes two hops away, that are sent to the page; it draws fewer.
@@ -109,29 +116,20 @@ def neighbourhood(table: Problem, node: int, known: Mapping[int, int], fit: Fit)
         fit: to take predictions from; where there are none, the predicted class is -1. A node of
             the second type has the class -2, and so on.
     """
-    graph, sizes = table.graph, list(table.node_types.values()) or [len(table.ids)]
+    graph = table.graph
     near = _some(_neighbours(graph, node), known, _NEIGHBOURS, {node})
     beyond = [far for one in near for far in _neighbours(graph, one)[:_PER_NEIGHBOUR]]
     members = [node, *near, *_some(beyond, known, _SECOND_NEIGHBOURS, {node, *near})]
     offsets, targets = links = links_among(graph, np.array(members))
     relations = link_relations(graph, np.array(members), links)
-    predicted, confidence = np.full(len(members), -1), np.zeros(len(members))
-    if fit.result is not None:
-        p = fit.result.probabilities
-        p = p[[min(member, len(p) - 1) for member in members]]
-        predicted, confidence = fit.result.classes[p.argmax(1)], p.max(1).round(4)
-    node_type = np.searchsorted(np.cumsum(sizes), members, side="right")
-    predicted, confidence = (
-        np.where(node_type, -1 - node_type, predicted),
-        np.where(node_type, 1, confidence),
-    )
+    predicted, confidence = predictions_of(table, np.array(members), fit)
     return {
         "ids": [str(table.ids[member]) for member in members],
         "names": [table.title(member) for member in members],
         "otherTypes": list(table.node_types)[1:],
         "known": [known.get(member, -1) for member in members],
-        "predicted": predicted.tolist(),
-        "confidence": confidence.tolist(),
+        "predicted": predicted,
+        "confidence": confidence,
         "degree": graph.degrees[members].tolist(),
         "offsets": offsets.tolist(),
         "targets": targets.tolist(),
@@ -146,6 +144,77 @@ def explained(table: Problem, node: int, fit: Fit, around: Sequence[str]) -> dic
     places = {id: at for at, id in enumerate(around)}
     place = lambda other: places.get(str(table.ids[other]), -1)  # noqa: E731
     return evidence_block(why, fit.labels.names, place, table.title)
+
+
+class NodeMap:
+    """The map of all nodes, or of a sample of a large graph.
+
+    Positions follow from the first fit and stay as they are, so that nodes can be found again;
+    before it, they follow from the edges alone.
+    """
+
+    def __init__(self, table: Problem, seed: int) -> None:
+        self._table, self._seed = table, seed
+        self._lock = threading.Lock()
+        self._nodes = np.zeros(0, np.int64)
+        self._places: dict[str, Any] = {}
+        self._fitted = False
+
+    def block(self, fit: Fit, known: Mapping[int, int], asked: Sequence[int]) -> dict[str, Any]:
+        """Return nodes, places and predictions as the page reads them.
+
+        Args:
+            fit: to take predictions from; where there are none, the predicted class is -1. A node
+                of the second type has the class -2, and so on.
+            known: class of each labelled node.
+            asked: nodes that are asked about next.
+        """
+        with self._lock:
+            if not self._places or (fit.result is not None and not self._fitted):
+                self._place(fit, [*asked, *known])
+        nodes = self._nodes
+        predicted, confidence = predictions_of(self._table, nodes, fit)
+        return self._places | {
+            "total": len(self._table.ids),
+            "known": [known.get(node, -1) for node in nodes.tolist()],
+            "predicted": predicted,
+            "confidence": confidence,
+        }
+
+    def _place(self, fit: Fit, first: Sequence[int]) -> None:
+        table, count = self._table, len(self._table.ids)
+        ranked = np.arange(count)
+        if count > MAX_NODES:
+            drawn = ends_of_random_edges(table.graph, MAX_NODES, self._seed)
+            ranked = np.concatenate([np.array(first, np.int64), drawn, ranked])
+        _, places = np.unique(ranked, return_index=True)
+        self._nodes = nodes = ranked[np.sort(places)[:MAX_NODES]]
+        self._fitted = fit.result is not None
+        p = None if fit.result is None else np.asarray(fit.result.model.probabilities)[nodes]
+        links = links_among(table.graph, nodes)
+        self._places = {
+            "positions": packed_positions(links, p, self._seed),
+            "links": packed_links(links),
+            "ids": [str(id) for id in table.ids[nodes]],
+            "names": [table.title(node) for node in nodes.tolist()],
+        }
+
+
+def predictions_of(
+    table: Problem, nodes: NDArray[np.int64], fit: Fit
+) -> tuple[list[int], list[float]]:
+    """Return predicted classes and confidence of nodes, see `neighbourhood`."""
+    sizes = list(table.node_types.values()) or [len(table.ids)]
+    predicted, confidence = np.full(len(nodes), -1), np.zeros(len(nodes))
+    if fit.result is not None:
+        p = fit.result.probabilities
+        p = p[np.minimum(nodes, len(p) - 1)]
+        predicted, confidence = fit.result.classes[p.argmax(1)], p.max(1).round(4)
+    node_type = np.searchsorted(np.cumsum(sizes), nodes, side="right")
+    return (
+        np.where(node_type, -1 - node_type, predicted).tolist(),
+        np.where(node_type, 1, confidence).tolist(),
+    )
 
 
 def _neighbours(graph: Graph, node: int) -> list[int]:

@@ -31,7 +31,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from nodecopy.annotate.session import Session
 from nodecopy.core.errors import InputError, NodecopyError, RunError
-from nodecopy.report.page import LIBRARY, asset, filled, policy
+from nodecopy.report.page import asset, drawing_libraries, filled, policy
 from nodecopy.run.folder import REPORT, incomplete_run
 
 ADDRESS = "127.0.0.1"
@@ -55,10 +55,11 @@ _REDIRECT = """<!doctype html><meta charset="utf-8"><meta name="referrer" conten
 <a href="{url}">Label nodes</a>
 """
 _SHARED = (
-    *("text", "marks", "charts", "plain_table"),
+    *("text", "packed", "marks", "charts", "plain_table"),
     *("waterfall", "neighbourhood", "node", "theme"),
+    *("map_discs", "map_view", "map_colours", "map"),
 )
-_OWN = ("question", "progress", "dialogs", "label")
+_OWN = ("question", "question_map", "progress", "dialogs", "label")
 
 
 class Served:
@@ -171,6 +172,7 @@ def create_app(session: Session, token: str, port: int) -> ASGIApp:
         Route("/report", report),
         Route("/api/state", state),
         Route("/api/node", node),
+        Route("/api/map", lambda request: JSONResponse(session.map())),
         Route("/api/search", search),
         Route("/api/{change}", change, methods=["POST"]),
     ]
@@ -191,7 +193,7 @@ def label_page() -> tuple[str, str]:
 
     All that the page shows comes later, as JSON, and is shown as text.
     """
-    shared, library = [asset(f"assets/{name}.js") for name in _SHARED], asset(LIBRARY)
+    shared, library = [asset(f"assets/{name}.js") for name in _SHARED], drawing_libraries()
     script = '"use strict";\n' + "".join([*shared, *(_own(f"{name}.js") for name in _OWN)])
     style = asset("assets/page.css") + _own("label.css")
     html = filled(_own("label.html"), {"style": style, "library": library, "script": script})

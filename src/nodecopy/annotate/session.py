@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from nodecopy.annotate.answers import Answers, file_time
-from nodecopy.annotate.node_view import NodeRows, explained, neighbourhood
+from nodecopy.annotate.node_view import NodeMap, NodeRows, explained, neighbourhood
 from nodecopy.annotate.refit import Fit, Labels, Refitter
 from nodecopy.core.errors import InputError, NodecopyError, RunError, counted, shown
 from nodecopy.core.files import regular_file
@@ -114,6 +114,7 @@ class Session:
                 raise RunError(answers.problem)
             gone = len(answers.labels) - len(self._labels())
             self._rows = NodeRows(settings, table)
+            self._map = NodeMap(table, settings.random_state)
             left = f"{counted(gone, 'label')} of nodes that are not in the tables: left out"
             notes = (*table.notes, whole, *taken, left if gone else "", answers.edited)
             self.notes = tuple(filter(None, notes))
@@ -266,9 +267,8 @@ class Session:
         node = self._node(id)
         cells, more = self._rows.of(node)
         with self._lock:
-            fit, label = self._fit, self.answers.labels.get(id)
+            fit, label, known = self._fit, self.answers.labels.get(id), self._known()
             place = {name: k for k, name in enumerate(self.answers.classes)}
-            known = {self._number[key]: place[name] for key, name in self._labels().items()}
         around = neighbourhood(self.table, node, known, fit)
         probabilities: list[float] | None = None
         why = None
@@ -288,6 +288,12 @@ class Session:
             "why": why,
             "around": around,
         }
+
+    def map(self) -> dict[str, Any]:
+        """Return where the nodes lie, and what is known and predicted of them."""
+        with self._lock:
+            fit, known, asked = self._fit, self._known(), self.next_nodes()
+        return self._map.block(fit, known, [self._number[id] for id in asked])
 
     def finish(self, progress: bool = False) -> str:
         """Fit once more, and write everything that `nodecopy fit` writes; return a message.
@@ -340,6 +346,11 @@ class Session:
         """Return the labels by id, without those of nodes that have gone from the tables."""
         return {id: label for id, label in self.answers.labels.items() if id in self._number}
 
+    def _known(self) -> dict[int, int]:
+        """Return the class of each labelled node, both by their numbers."""
+        place = {name: k for k, name in enumerate(self.answers.classes)}
+        return {self._number[id]: place[name] for id, name in self._labels().items()}
+
     def _set_finish(self, state: str, message: str) -> None:
         with self._lock:
             self._finish = {"state": state, "message": message}
@@ -360,10 +371,9 @@ class Session:
             self._refit()
 
     def _refit(self) -> None:
-        place = {name: k for k, name in enumerate(self.answers.classes)}
         classes = np.full(len(self._number), -1, np.int64)
-        for id, name in self._labels().items():
-            classes[self._number[id]] = place[name]
+        for node, number in self._known().items():
+            classes[node] = number
         suggested = [id for id, why in self.answers.chosen.items() if why == SUGGESTED]
         parts = (
             [self._number[id] for id in ids if id in self._number]

@@ -61,6 +61,8 @@ _MOST_WORDS, _ENOUGH_ROWS = 10_000, 50
 _SENTENCE = 4
 # Numbers beside other blocks: nodes that others are compared with.
 _KERNEL = KernelMap(landmarks=64, most_columns=2**31)
+# Types of columns with a single value for each node that a map can show.
+_PLAIN = ("number", "boolean", "date", "category")
 _YEAR = np.timedelta64(31_556_952, "s")
 _SHOWN = 5
 
@@ -417,6 +419,21 @@ def without_labels(
             others[node_type] = own.without(held)
             left_out |= {name: own.types[name] for name in sorted(held)}
     return others, left_out
+
+
+def plain_columns(
+    columns: Mapping[str, NodeColumns | None], node_types: NodeTypes
+) -> dict[str, NDArray[Any]]:
+    """Return numbers, booleans, dates and categories of the first node type as they are, by name.
+
+    Args:
+        columns: see `encode_columns`.
+        node_types: see `encode_columns`.
+    """
+    first = next(iter(node_types or columns), "")
+    own = columns.get(first)
+    plain = {} if own is None else own.types
+    return {name: own.values[name] for name, one in plain.items() if own and one in _PLAIN}
 
 
 class Encoding(NamedTuple):

@@ -71,6 +71,7 @@ class Problem:
             first. Empty where there is one type.
         encoder: how features were made of the columns of nodes; None without columns.
         columns: names of features that are the columns of a DataFrame as they are.
+        plain: numbers, dates and categories of the nodes that have classes, by name.
         texts: sentences of each node, "" where it has none [N]; None without such columns.
         meaning: the text model whose vectors are the first columns of the features; None where
             texts are words alone.
@@ -100,6 +101,7 @@ class Problem:
     node_types: NodeTypes = field(default_factory=dict)
     encoder: Encoder | None = None
     columns: tuple[str, ...] = ()
+    plain: dict[str, NDArray[Any]] = field(default_factory=dict, metadata=NOT_SAVED)
     texts: NDArray[np.object_] | None = field(default=None, metadata=NOT_SAVED)
     meaning: Meaning | None = None
     validation: NDArray[np.int64] = field(default_factory=_no_nodes)

@@ -24,7 +24,7 @@ from nodecopy.features.columns import (
     columns_of_numbers,
     is_plain_frame,
 )
-from nodecopy.features.encoding import Encoder, encode_columns, without_labels
+from nodecopy.features.encoding import Encoder, encode_columns, plain_columns, without_labels
 from nodecopy.features.label_values import (
     UNKNOWN_LABELS,
     EncodedLabels,
@@ -96,6 +96,7 @@ def read_problem(
         problem,
         features=features,
         encoder=made,
+        plain=plain_columns(columns, problem.node_types) if columns else problem.plain,
         texts=texts,
         columns=problem.columns if made is None else (),
         labels=labels.numbers,

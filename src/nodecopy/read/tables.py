@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from nodecopy.core.errors import DatasetError, counted, listed
 from nodecopy.core.progress import Show, progress_steps
 from nodecopy.features.columns import ColumnType, NodeColumns
-from nodecopy.features.encoding import Encoder, NodeTypes, encode_columns, spans, without_labels
+from nodecopy.features.encoding import (
+    Encoder,
+    NodeTypes,
+    encode_columns,
+    plain_columns,
+    spans,
+    without_labels,
+)
 from nodecopy.features.matrix import NO_FEATURES
 from nodecopy.problem.problem import Problem
 from nodecopy.read.columns import quoted
@@ -165,6 +172,7 @@ def read_tables(
         titles=_titles(columns, sizes),
         node_types=sizes,
         encoder=encoder,
+        plain=plain_columns(columns, sizes),
         texts=texts,
         suggested=known.suggested,
         read=tuple(read),

@@ -20,10 +20,12 @@ from nodecopy.result import Result
 
 # In this order: later ones use what earlier ones define.
 _SCRIPTS = (
-    *("text", "data", "marks", "charts", "plain_table", "download", "sections", "table"),
-    *("waterfall", "neighbourhood", "node", "panel", "theme", "page"),
+    *("text", "packed", "data", "marks", "charts", "plain_table", "download", "sections", "table"),
+    *("waterfall", "neighbourhood", "node"),
+    *("map_discs", "map_view", "map_colours", "map", "report_map"),
+    *("panel", "theme", "page"),
 )
-LIBRARY = "vendor/echarts.min.js"
+_LIBRARIES = ("vendor/echarts.min.js", "vendor/sigma.min.js")
 # Of the whole page, in bytes.
 MAX_BYTES = 5_000_000
 # Nodes that it holds however large they are.
@@ -78,7 +80,7 @@ def write_report(result: Result, path: str | os.PathLike[str]) -> Report:
 
 
 def _page(data: str) -> str:
-    library = asset(LIBRARY)
+    library = drawing_libraries()
     script = '"use strict";\n' + "".join(asset(f"assets/{name}.js") for name in _SCRIPTS)
     parts = {
         "policy": policy(library, script),
@@ -88,6 +90,11 @@ def _page(data: str) -> str:
         "script": script,
     }
     return filled(asset("assets/page.html"), parts)
+
+
+def drawing_libraries() -> str:
+    """Return the script that draws charts and that which draws the map, as one."""
+    return "\n;".join(map(asset, _LIBRARIES))
 
 
 def filled(template: str, parts: dict[str, str]) -> str:

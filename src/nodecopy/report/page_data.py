@@ -12,6 +12,7 @@ from nodecopy.core.errors import counted, shortened
 from nodecopy.core.metrics import reliability_curve, wilson_interval
 from nodecopy.read.inspection import columns_read
 from nodecopy.report import page_nodes
+from nodecopy.report.map import Links, column_blocks, packed_links, packed_positions
 from nodecopy.report.page_nodes import MAX_NODES, evidence_block, packed
 from nodecopy.report.summary import relation_sentences, unseen_sentence
 from nodecopy.result import Result
@@ -46,7 +47,7 @@ def page_data(result: Result, source: str, max_nodes: int = MAX_NODES) -> dict[s
     given, lists = result.nodes("report"), result.lists
     labels, graph = result.labels, given.graph
     place = page_nodes.place_of(nodes, graph.num_nodes)
-    offsets, targets = links = page_nodes.links_among(graph, nodes)
+    links = page_nodes.links_among(graph, nodes)
     relations = page_nodes.link_relations(graph, nodes, links)
 
     def listing(sentence: str, of: NDArray[np.int64], **columns: NDArray[Any]) -> dict[str, Any]:
@@ -86,13 +87,25 @@ def page_data(result: Result, source: str, max_nodes: int = MAX_NODES) -> dict[s
         "missing": listing(_missing(result), missing.nodes, probability=missing.probability)
         | ({"relation": missing.relation[:rows].tolist()} if graph.relations else {}),
         "nodes": page_nodes.node_columns(result, nodes),
-        "links": {
-            "offsets": packed(offsets, np.int32),
-            "targets": packed(targets, np.int32),
-            "relations": None if relations is None else packed(relations, np.uint8),
-            "relationNames": list(graph.relations),
-        },
+        "links": packed_links(links, relations) | {"relationNames": list(graph.relations)},
+        "map": _map(result, nodes, links),
         "evidence": evidence,
+    }
+
+
+def _map(result: Result, nodes: NDArray[np.int64], links: Links) -> dict[str, Any]:
+    """Return where the nodes lie, and what they can be coloured by.
+
+    A held-out label that was predicted is 1, another one 2; a node without one is 0.
+    """
+    given, p = result.nodes("report"), np.asarray(result.model.probabilities)
+    outcome = np.zeros(given.num_nodes)
+    if (held_out := result.held_out) is not None:
+        outcome[held_out.nodes] = np.where(held_out.right, 1, 2)
+    return {
+        "positions": packed_positions(links, p[nodes], result.seed),
+        "heldOut": packed(outcome[nodes], np.uint8),
+        "columns": column_blocks(given.plain, nodes),
     }
 
 
@@ -195,8 +208,8 @@ def _left_out(shown: int, total: int) -> str | None:
         return None
     return (
         f"The page holds {shown:,} of {total:,} nodes, so that it stays under 5 MB: those of "
-        "its lists, labelled ones, and the least certain. Charts count all nodes, and "
-        "predictions.csv lists them."
+        "its lists, labelled ones, the least certain, and ends of edges drawn at random. Charts "
+        "count all nodes, and predictions.csv lists them."
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.core.rng import stream
 from nodecopy.graph import Graph
 from nodecopy.nn.evidence import OF_NODES, OTHERS
 from nodecopy.result import Result
@@ -33,8 +34,8 @@ def choose_nodes(result: Result, max_nodes: int = MAX_NODES) -> NDArray[np.int64
     """Return the nodes that the page holds, in the order of their ids [n].
 
     All of them, if they are few enough; else those in its lists (suggested ones, ends of suspect
-    and missing edges, those with a suspect label), some with a label, and others, the least certain
-    first.
+    and missing edges, those with a suspect label), some with a label, the least certain, and the
+    ends of edges drawn at random, which show what the graph is like.
     """
     count = len(result.given.labels)
     nodes = np.arange(count) if count <= max_nodes else _telling_nodes(result, max_nodes)
@@ -53,10 +54,21 @@ def _telling_nodes(result: Result, max_nodes: int) -> NDArray[np.int64]:
     listed = [lists.next_labels.nodes[:rows], *(some.ravel() for some in pairs)]
     if lists.suspect_labels is not None:
         listed.append(lists.suspect_labels.nodes[:rows])
-    ranked = np.concatenate([*listed, labelled[: max_nodes // 4], least])
+    some, graph = max_nodes // 4, result.nodes("report").graph
+    drawn = ends_of_random_edges(graph, max_nodes, result.seed)
+    ranked = np.concatenate([*listed, labelled[:some], least[:some], drawn, least])
     others = np.arange(len(result.labels), len(result.given.labels))  # of other node types
     ranked = np.append(ranked, others)
     return np.array(list(dict.fromkeys(ranked.tolist()))[:max_nodes], np.int64)
+
+
+def ends_of_random_edges(graph: Graph, count: int, seed: int) -> NDArray[np.int64]:
+    """Return both ends of edges drawn at random, which keep more links than random nodes [2n]."""
+    if len(graph.indices) == 0:
+        return np.zeros(0, np.int64)
+    places = stream(seed, "sample of nodes").integers(len(graph.indices), size=count)
+    starts = np.searchsorted(graph.indptr, places, side="right") - 1
+    return np.stack([starts, graph.indices[places]], axis=1).ravel()
 
 
 def natural(text: str) -> tuple[list[tuple[int, str]], str]:

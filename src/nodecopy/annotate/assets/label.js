@@ -104,6 +104,7 @@ function takeState(fresh) {
   if (current.view) takeAround(current.view.around);
   showAlerts([]);
   showProgress();
+  updateMap();
   while (waiting.length && state.fittedVersion >= waiting[0][0]) {
     performance.measure("refit", { start: waiting.shift()[1], end: performance.now() });
   }

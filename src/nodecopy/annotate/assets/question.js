@@ -37,13 +37,17 @@ function takeClasses(names) {
 }
 
 // A class that another page added a moment ago is not known here yet: -1, as without a label.
-function takeAround(around) {
+function seenClasses(block) {
   const nothing = classNames.length - 1;
   const named = (k) => (k < state.classes.length ? k : -1);
-  const known = around.known.map(named);
+  const known = block.known.map(named);
   const seen = (k, i) => (k < -1 ? k + 1 : named(k) >= 0 ? k : known[i] >= 0 ? known[i] : nothing);
+  return { known, predicted: block.predicted.map(seen) };
+}
+
+function takeAround(around) {
   otherTypes = around.otherTypes;
-  nodes = { ...around, known, predicted: around.predicted.map(seen) };
+  nodes = { ...around, ...seenClasses(around) };
   links = { offsets: around.offsets, targets: around.targets, relations: around.relations };
   relationNames = around.relationNames;
 }
@@ -61,6 +65,7 @@ function showQuestion() {
   // The answer needs only what is above; the drawing may come a moment later.
   clearTimeout(drawingLater);
   drawingLater = setTimeout(showNeighbours, 0, view);
+  selectOnMap();
 }
 
 function possible(key) {

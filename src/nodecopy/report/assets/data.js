@@ -4,24 +4,12 @@ const data = JSON.parse(byId("data").textContent);
 const classNames = data.classes.names;
 const manyClasses = classNames.length > 15;
 const nodes = unpackNodes(data.nodes);
-const links = {
-  offsets: unpack(Int32Array, data.links.offsets),
-  targets: unpack(Int32Array, data.links.targets),
-  relations: data.links.relations && unpack(Uint8Array, data.links.relations),
-};
+const links = unpackLinks(data.links, nodes.ids.length);
 const relationNames = data.links.relationNames;
 const otherTypes = data.otherTypes; // of nodes without a class; their numbers are -1, -2, …
 const classified = nodes.predicted.filter((k) => k >= 0).length;
 const placeOfId = new Map(nodes.ids.map((id, i) => [id, i]));
 const suspectLinks = new Set(data.suspects.nodes.map(([u, v]) => linkKey(u, v)));
-
-// Little-endian, as every machine is that runs a browser.
-function unpack(Type, text) {
-  const binary = atob(text);
-  const bytes = new Uint8Array(binary.length);
-  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
-  return new Type(bytes.buffer);
-}
 
 function unpackNodes(columns) {
   const Class = classNames.length < 2 ** 15 ? Int16Array : Int32Array;

@@ -3,6 +3,7 @@
 function start() {
   watchTheme();
   showSummary();
+  showMap();
   showClasses();
   showConfidence();
   showReliability();

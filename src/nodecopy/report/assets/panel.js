@@ -41,6 +41,7 @@ function showPanel(node) {
   opened.node = node;
   fillPanel(panel, node);
   markOpened();
+  graphMap?.view.select(node, true);
   panel.scrollTop = 0;
   byId("panel-title").focus();
 }
@@ -52,6 +53,7 @@ function hidePanel() {
   panel.close();
   opened.node = -1;
   markOpened();
+  graphMap?.view.select(-1);
   if (opened.from?.isConnected) opened.from.focus();
   else grid.rows.get(grid.active)?.focus();
 }

@@ -13,6 +13,7 @@ function switchTheme() {
   document.documentElement.dataset.theme = currentTheme() === "dark" ? "light" : "dark";
   nameTheme();
   redrawAll();
+  graphMap?.redraw();
 }
 
 function watchTheme() {
@@ -21,5 +22,6 @@ function watchTheme() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     nameTheme();
     redrawAll();
+    graphMap?.redraw();
   });
 }
