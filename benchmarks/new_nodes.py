@@ -5,8 +5,9 @@
 
 *Accuracy*: 1 % or 10 % of the nodes, none of them labelled, are held out with all of their edges.
 The default is fitted to the rest and predicts them with `predict_new`; beside it, the accuracy on
-the same nodes of a fit to the whole graph with the same labels. Debian's programs
-(`benchmarks.debian_tables`) go through files, as `nodecopy predict RUN` reads them. *Sizes*: graphs
+the same nodes of a fit to the whole graph with the same labels, and accuracy and confidence if the
+edges of the new nodes are not given. Debian's programs (`benchmarks.debian_tables`) go through
+files, as `nodecopy predict RUN` reads them. *Sizes*: graphs
 of `benchmarks.large`; a model is saved with its graph and loaded, and ten new nodes are predicted
 five times. CPU seconds of loading and of a prediction, and the largest difference of a probability
 from `predict_on` of the whole grown graph; likewise for 1,000 new nodes at once.
@@ -60,16 +61,19 @@ ROWS = Path("results", "new-nodes.jsonl")
 def measured(problem: ScoredTask | Programs, share: float, trial: int) -> Row:
     """Predict held-out nodes later, and with a fit to the whole graph."""
     of = of_tables if isinstance(problem, Programs) else of_arrays
-    later, whole, truth = of(problem, share, trial)
-    return {
-        "new": len(truth),
-        "later": round(float(np.mean(later == truth)), 5),
-        "whole": round(float(np.mean(whole == truth)), 5),
-    }
+    frames, truth = of(problem, share, trial)
+    row: Row = {"new": len(truth)}
+    for name, frame in frames.items():
+        row[name] = round(float(np.mean(frame["predicted"].to_numpy() == truth)), 5)
+        row[f"{name}, confidence"] = round(float(frame["confidence"].mean()), 5)
+    return row
 
 
-def of_arrays(problem: ScoredTask, share: float, trial: int) -> tuple[Any, Any, Any]:
-    """Return what is predicted later, what a fit to the whole graph predicts, and the truth."""
+Frames = tuple[dict[str, pd.DataFrame], np.ndarray]
+
+
+def of_arrays(problem: ScoredTask, share: float, trial: int) -> Frames:
+    """Return predictions of the new nodes: later, by a fit to the whole graph, without edges."""
     task, truth = problem.task, problem.truth
     others = np.setdiff1d(np.arange(len(truth)), task.train)
     new = stream(trial, "held out").permutation(others)[: round(share * len(truth))]
@@ -78,8 +82,10 @@ def of_arrays(problem: ScoredTask, share: float, trial: int) -> tuple[Any, Any, 
     old, graph, edges = without(task.graph, new)
     method = NodeCopyClassifier(random_state=child_seed(trial, "method"), progress=False)
     clf = method.fit(graph, task.features[old], y[old])
-    later = clf.predict_new(task.features[new], edges)["predicted"].to_numpy()
-    return later, method.fit(task.graph, task.features, y).predict(new), truth[new]
+    x = task.features[new]
+    frames = {"later": clf.predict_new(x, edges), "no edges": clf.predict_new(x, [])}
+    whole = method.fit(task.graph, task.features, y).to_frame().loc[new]
+    return frames | {"whole": whole}, truth[new]
 
 
 def without(graph: Graph, new: np.ndarray) -> tuple[np.ndarray, Graph, np.ndarray]:
@@ -90,7 +96,7 @@ def without(graph: Graph, new: np.ndarray) -> tuple[np.ndarray, Graph, np.ndarra
     return old, graph.induced(old), edges[(edges >= len(old)).any(1)]
 
 
-def of_tables(given: Programs, share: float, trial: int) -> tuple[Any, Any, Any]:
+def of_tables(given: Programs, share: float, trial: int) -> Frames:
     """Hold out rows of files, and return what `of_arrays` does."""
     files = {name: given.folder / f"{name}.csv" for name in ("edges", "programs", "libraries")}
     edges, programs = pd.read_csv(files["edges"]), pd.read_csv(files["programs"])
@@ -116,7 +122,7 @@ def of_tables(given: Programs, share: float, trial: int) -> tuple[Any, Any, Any]
         added = FitSettings(str(folder / "new_edges.csv"), nodes=str(folder / "new.csv"))
         later = predict_tables(folder / "model", added, only_new=True)[1].frame()
         whole = fitted(files["edges"], files["programs"]).result.predictions.frame()
-    return *(one.loc[new, "predicted"].to_numpy() for one in (later, whole)), given.others[new]
+    return {"later": later.loc[new], "whole": whole.loc[new]}, given.others[new].to_numpy()
 
 
 def sized(nodes: int, labels: int, trial: int) -> Any:
@@ -192,7 +198,8 @@ def tables(rows: Mapping[Key, Row]) -> str:
         cell = shared_rows(COMPARISON, rows, case, 20)
         if cell:
             counts = "{} and {} ({})".format(*(cell[s][0]["new"] for s in SHARES), len(cell["1 %"]))
-            accuracy.append([case, counts, *(_accuracies(cell[share]) for share in SHARES)])
+            alone = _alone(cell["10 %"])
+            accuracy.append([case, counts, *(_accuracies(cell[share]) for share in SHARES), alone])
     times = []
     for case in TIMES.cases:
         cell = shared_rows(TIMES, rows, case, 20)
@@ -204,7 +211,8 @@ def tables(rows: Mapping[Key, Row]) -> str:
     heads = [
         "accuracy, %",
         "new nodes (trials)",
-        *(f"{s}: later, whole, difference" for s in SHARES),
+        *(f"{share}: later, whole, difference" for share in SHARES),
+        "10 %, without edges: accuracy, confidence",
     ]
     costs = ["CPU s", "", "graph file", "loading", "first", "median", "largest difference"]
     return "\n\n".join([markdown_rows(heads, accuracy), markdown_rows(costs, times)])
@@ -213,6 +221,14 @@ def tables(rows: Mapping[Key, Row]) -> str:
 def _accuracies(several: list[Row]) -> str:
     later, whole = (100 * np.mean([row[key] for row in several]) for key in ("later", "whole"))
     return f"{later:.1f}, {whole:.1f}, {later - whole:+.1f}"
+
+
+def _alone(several: list[Row]) -> str:
+    """Return accuracy and confidence of new nodes whose edges are not given."""
+    if "no edges" not in several[0]:
+        return ""
+    names = "no edges", "no edges, confidence"
+    return ", ".join(f"{100 * np.mean([row[name] for row in several]):.1f}" for name in names)
 
 
 def main() -> None:
