@@ -56,7 +56,7 @@ def test_a_new_node_is_explained_and_one_without_edges_is_predicted():
     clf = fitted()
     grown = clf.grown(DATA.features[N:], NEW)
     why = grown.explain(N)
-    assert sum(row.points for row in why.evidence) == pytest.approx(why.lead, abs=1e-9)
+    assert sum(row.log_odds for row in why.evidence) == pytest.approx(why.log_odds, abs=1e-9)
     alone = clf.predict_new(DATA.features[N:], [])
     assert len(alone) == M
     assert not np.allclose(alone["p_0"], alone["p_0"].iloc[0])
