@@ -56,8 +56,9 @@ def fit(*options: str) -> int:
 
 
 def predicted(file: str) -> list[dict[str, str]]:
-    """Return the rows of predictions without the column that only a fit knows."""
-    return [{k: v for k, v in row.items() if k != "novelty"} for row in read_csv(file)]
+    """Return the rows of predictions without what only a fit, or only a prediction, knows."""
+    own = {"novelty", "new"}
+    return [{k: v for k, v in row.items() if k not in own} for row in read_csv(file)]
 
 
 def hidden(folder: Path) -> list[str]:
@@ -156,6 +157,7 @@ def test_without_held_out_labels_there_are_no_sets_and_no_suspects(here, capsys,
 def test_predict_writes_what_fit_writes(ran):
     assert cli.main([*PREDICT, "--out=same.csv"]) == 0
     assert predicted("same.csv") == predicted("run/predictions.csv")
+    assert {row["new"] for row in read_csv("same.csv")} == {"false"}
     assert cli.main([*PREDICT, "--out=wide.csv", "--coverage=0.99"]) == 0
     for _ in range(2):
         assert cli.main([*PREDICT, "--out=wide.parquet", "--coverage=0.99"]) == 0

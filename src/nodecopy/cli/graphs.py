@@ -105,9 +105,10 @@ def predict(
     write_predictions(predictions, target)
     line = incomplete_model(folder)
     notes = [*map(with_flags, table.notes), *([line] if line else [])]
-    which = "new " if run else ""
-    rows = f"{len(predictions.ids):,} {which}{next(iter(table.node_types), 'nodes')}: {out}"
-    print("\n".join([*listed_sentences("note", notes), rows]))
+    count, which = len(predictions.ids), "new " if run else ""
+    what = f"{count:,} {which}{next(iter(table.node_types), '')}"
+    rows = what if table.node_types else counted(count, f"{which}node")
+    print("\n".join([*listed_sentences("note", notes), f"{rows}: {out}"]))
 
 
 @app.command(rich_help_panel=reading.PANEL)
