@@ -369,9 +369,10 @@ def _written(value: Any) -> str:
 
 
 def is_plain_frame(frame: Any) -> bool:
-    """Tell whether all of a DataFrame are finite numbers."""
+    """Tell whether all of a DataFrame are finite numbers, and there are some."""
     values = frame.to_numpy()
-    return values.dtype.kind in "iu" or (values.dtype.kind == "f" and np.isfinite(values).all())
+    finite = values.dtype.kind == "f" and np.isfinite(values).all()
+    return values.size > 0 and (values.dtype.kind in "iu" or finite)
 
 
 def _array_type(known: NDArray[Any]) -> ColumnType:

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.core.errors import DatasetError, ModelError
+from nodecopy.core.errors import DatasetError, ModelError, unknown_name
 from nodecopy.features.columns import (
     NodeColumns,
     columns_of_attributes,
@@ -26,10 +26,12 @@ from nodecopy.features.columns import (
 )
 from nodecopy.features.encoding import Encoder, encode_columns, without_labels
 from nodecopy.features.label_values import (
+    MOST_NUMBERS,
     UNKNOWN_LABELS,
     EncodedLabels,
     check_classes,
     encode_labels,
+    numbers_refused,
     training_labels,
 )
 from nodecopy.features.matrix import NO_FEATURES, stored_by_content, to_matrix
@@ -57,14 +59,18 @@ def read_problem(
         X: features [N, D]: an array, a SciPy matrix, a tensor, or a pandas or polars DataFrame,
             whose columns may be of any type (`nodecopy.features.columns`). None takes those inside
             the graph.
-        y: labels; None takes those inside the graph: of a Problem with a public split, those of its
-            training nodes.
+        y: labels, or the name of the column of X or of the attribute of networkx nodes that has
+            them, which is then no feature; None takes those inside the graph: of a Problem with a
+            public split, those of its training nodes.
         validation: labelled nodes to hold out for early stopping.
         suggested: labelled nodes that were suggested, beside those that a Problem names.
         labelled: whether labels are needed; else none are read.
         fitted: what a model was fitted to, if this is another graph for it: columns become features
             as they did there.
     """
+    column = y if isinstance(y, str) else None
+    if column is not None:
+        X, y = _taken_out(graph, X, column)
     y, encoder = _checked_labels(y), None if fitted is None else fitted.encoder
     if has_node_types(graph, X):
         first = type_to_label(graph, X) if not labelled else None
@@ -73,11 +79,16 @@ def read_problem(
         y = nodes.labels
     else:
         rows = None if y is None or _names_rows(y) else len(y)
-        nodes = _read_nodes(graph, X, rows, encoder, attributes=fitted is None or encoder)
+        attributes = fitted is None or encoder is not None
+        nodes = _read_nodes(graph, X, rows, encoder, attributes=attributes, without=column)
     problem, columns = nodes.problem, nodes.columns
     labels = EncodedLabels(np.full(problem.num_nodes, -1, np.int64), np.zeros(0, np.int64))
     if labelled:
         labels = _labels(graph, problem, y)
+    many = labels.classes.dtype.kind in "iuf" and len(labels.classes) > MOST_NUMBERS
+    if column is not None and many:
+        message = numbers_refused(column, len(labels.classes), labels.classes[0])
+        raise DatasetError(f"y: {message}; if each is a class: y=X[{column!r}]")
     features, made, texts = problem.features, problem.encoder, problem.texts
     if columns:
         columns, held = without_labels(columns, problem.node_types, labels.values(), nodes.kept)
@@ -107,7 +118,13 @@ def read_problem(
 
 
 def _read_nodes(
-    graph: Any, X: Any, num_nodes: int | None, encoder: Encoder | None, *, attributes: Any
+    graph: Any,
+    X: Any,
+    num_nodes: int | None,
+    encoder: Encoder | None,
+    *,
+    attributes: bool,
+    without: str | None,
 ) -> ReadNodes:
     """Return the nodes of a graph with the features given beside it, or inside it.
 
@@ -117,6 +134,7 @@ def _read_nodes(
         num_nodes: N, where neither graph nor features say it.
         encoder: of a model.
         attributes: whether attributes of networkx nodes are features.
+        without: the attribute that has the labels, if one has.
     """
     X = None if isinstance(graph, (str, os.PathLike)) else X  # refused by its name below
     if X is not None and not hasattr(X, "columns"):
@@ -133,7 +151,9 @@ def _read_nodes(
         )
     if X is None and is_networkx(graph) and attributes:
         types = None if encoder is None else encoder.types
-        columns = columns_of_attributes([graph.nodes[node] for node in graph], types)
+        own = (graph.nodes[node].items() for node in graph)
+        others = [{name: value for name, value in cells if name != without} for cells in own]
+        columns = columns_of_attributes(others, types)
         return ReadNodes(problem, {} if columns is None else {"": columns})
     if X is None and hasattr(graph, "edge_index"):
         X = getattr(graph, "x", None)
@@ -152,6 +172,23 @@ def _read_nodes(
     matrix, titles = frame.to_numpy(), tuple(map(str, X.columns))
     problem = replace(problem, features=matrix, columns=titles)
     return ReadNodes(problem, {"": columns_of_numbers(problem.features, titles)})
+
+
+def _taken_out(graph: Any, X: Any, column: str) -> tuple[Any, Any]:
+    """Return X without a column, and the labels in it; attributes of networkx nodes are columns."""
+    attributes = X is None and is_networkx(graph)
+    if not attributes and not hasattr(X, "columns"):
+        raise DatasetError(
+            f"y={column!r} must be a column of a DataFrame X, or an attribute of networkx nodes; "
+            f"of tables: read_tables(…, predict={column!r}); of several node types: {{type: y}}"
+        )
+    own = graph.nodes.values() if attributes else [X.columns]
+    titles = dict.fromkeys(title for names in own for title in names)
+    if column not in titles:
+        raise DatasetError(f"y: {unknown_name('column', column, map(str, titles))}")
+    if attributes:
+        return None, dict(graph.nodes(data=column))
+    return X[[title for title in titles if title != column]], X[column]
 
 
 def _labels(graph: Any, problem: Problem, y: Any) -> EncodedLabels:
@@ -191,11 +228,11 @@ def _checked_labels(y: Any) -> Any:
     if hasattr(y, "detach") or (hasattr(y, "__array__") and not hasattr(y, "__len__")):
         y = to_matrix(y)
     sizes = not sp.issparse(y) and hasattr(y, "__len__") and getattr(y, "ndim", 1) > 0
-    if y is None or (sizes and not isinstance(y, (str, bytes, Set))):
+    if y is None or (sizes and not isinstance(y, (bytes, Set))):
         return y
     raise ModelError(
-        f"y must be a list or array of one label per node, {UNKNOWN_LABELS}, or a mapping "
-        f"{{node: label}}; got an object of type {type(y).__name__}"
+        f"y must be a list or array of one label per node, {UNKNOWN_LABELS}, a mapping "
+        f"{{node: label}}, or the name of a column of X; got an object of type {type(y).__name__}"
     )
 
 
