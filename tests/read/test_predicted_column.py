@@ -133,7 +133,7 @@ def test_parts_of_a_table_and_graph_files(put):
 
 PURCHASES = "customer,shop\nanna,x\nbob,x\nbob,y\ncleo,y\n"
 CUSTOMERS = "id,age,status\nanna,30,a\nbob,40,\ncleo,50,b\n"
-SHOPS = {"plain": "id,size\nx,1\ny,3\n", "both": "id,size,status\nx,1,new\ny,3,old\n"}
+SHOPS = {"plain": "id,size\nx,1\ny,3\n", "both": "id,size,status\nx,1,0.5\ny,3,1.5\nz,2,9.5\n"}
 
 
 def test_of_several_node_types_the_one_with_the_column_has_classes(put):

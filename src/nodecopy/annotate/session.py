@@ -84,7 +84,7 @@ class Session:
         self.table = table = read_source(bare, None)
         node_type = next(iter(table.node_types), None)
         files = _label_files(labels, settings, table, own)
-        if settings.predict is not None:  # labels.csv gets the labels; the column stays no feature
+        if settings.predict is not None:  # labels.csv has its labels from now on
             copies = (name for _, name, text in table.read if text.startswith(HOLDS_LABELS))
             skipped = (f"{name}=skip" for name in (settings.predict, *copies))
             types = (*(settings.column_types or ()), *skipped)

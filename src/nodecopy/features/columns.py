@@ -92,7 +92,8 @@ class NodeColumns:
         """Return the other columns."""
         types = {name: column_type for name, column_type in self.types.items() if name not in names}
         values = {name: column for name, column in self.values.items() if name not in names}
-        return replace(self, types=types, values=values)
+        reasons = {name: why for name, why in self.reasons.items() if name not in names}
+        return replace(self, types=types, values=values, reasons=reasons)
 
     def holding(self, labels: Strings) -> list[str]:
         """Return the columns that hold the label of every node whose label is known.

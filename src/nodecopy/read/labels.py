@@ -91,42 +91,6 @@ def load_labels(
         db.refuse(name, "id IS NULL", "row", "without an id", show=("id", "label"))
 
 
-def _load_column(db: Database, tables: Sequence[NodeTable], column: str) -> None:
-    """Read a column of tables of nodes as labels."""
-    having = [table for table in tables if column in table.titles]
-    if not having:
-        titles = {title for table in tables for title in table.titles}
-        raise DatasetError(f"`predict`: {unknown_name('column', column, titles)}")
-    for number, table in enumerate(having):
-        name, place = f"labels{number}", table.place(column)
-        db.load(name, table.table, [table.keys[0], Column("label", place, read_label)])
-        # A column of integers with gaps is one of real numbers in pandas: 1.0 is 1.
-        whole = f"SELECT bool_and(regexp_full_match(label, '-?[0-9]+[.]0+')) FROM {name}"
-        if db.value(whole):
-            db.run(f"UPDATE {name} SET label = regexp_replace(label, '[.]0+$', '')")
-    if db.options.settled_types.get(column) != "category":
-        _check_classes(db, column, [f"labels{number}" for number in range(len(having))])
-
-
-def _check_classes(db: Database, column: str, names: Sequence[str]) -> None:
-    """Refuse a column of real numbers, or of very many numbers or dates."""
-    rows = " UNION ALL ".join(f"FROM {name} WHERE label IS NOT NULL" for name in names)
-    db.run(f"CREATE TEMP VIEW filled AS SELECT * FROM ({rows})")
-    label = Column("label", 0)
-    way = choose_readings(db, "filled", {label: None}, db.types("filled"))[label]
-    if way.column_type not in ("number", "date"):
-        return
-    values = f"(SELECT {way.sql} AS x, label FROM filled)"
-    count, continuous, example = db.rows(
-        f"SELECT count(DISTINCT x), bool_or(x % 1 <> 0), min(label) FROM {values} "
-        f"WHERE abs(x) <= {LARGEST!r}"
-    )[0]
-    if count > MOST_NUMBERS or (continuous and way.column_type == "number"):
-        keep = f"`column_types` {shlex.quote(f'{column}=category')}"
-        message = numbers_refused(column, count, example, way.column_type)
-        raise DatasetError(f"`predict`: {message}; if each is a class: {keep}")
-
-
 def number_labels(db: Database, num_nodes: int) -> Labelling:
     """Return the labels of the ids of ``nodes`` in all label tables."""
     held = [name for name in db.loaded if name.startswith("labels")]
@@ -145,6 +109,8 @@ def number_labels(db: Database, num_nodes: int) -> Labelling:
     if not known:
         where = files[0] if column is None else f"column {column!r} of {files[0]}"
         raise DatasetError(f"{where} holds no label: every one is empty, NaN or -1")
+    if column is not None and db.options.settled_types.get(column) != "category":
+        _check_classes(db, column)
     for name in held if numbers and column is None else ():
         hint = "; classes are names or integers, and these labels look continuous"
         fraction = f"{_NUMBER} % 1 <> 0"
@@ -190,6 +156,21 @@ def read_label_table(path: PathLike | Sequence[PathLike], ids: Ids, **options: A
         return replace(result, notes=(*notes, *result.notes))
 
 
+def _load_column(db: Database, tables: Sequence[NodeTable], column: str) -> None:
+    """Read a column of tables of nodes as labels."""
+    having = [table for table in tables if column in table.titles]
+    if not having:
+        titles = {title for table in tables for title in table.titles}
+        raise DatasetError(f"`predict`: {unknown_name('column', column, titles)}")
+    for number, table in enumerate(having):
+        name, place = f"labels{number}", table.place(column)
+        db.load(name, table.table, [table.keys[0], Column("label", place, read_label)])
+        # A column of integers with gaps is one of real numbers in pandas: 1.0 is 1.
+        whole = f"SELECT bool_and(regexp_full_match(label, '-?[0-9]+[.]0+')) FROM {name}"
+        if db.value(whole):
+            db.run(f"UPDATE {name} SET label = regexp_replace(label, '[.]0+$', '')")
+
+
 def _misspelt(classes: Sequence[str], counts: NDArray[np.int64]) -> list[str]:
     """Return hints for labels that differ only by case, and for single ones near a common one."""
     common = [name for name, count in zip(classes, counts, strict=True) if count >= _COMMON]
@@ -203,6 +184,22 @@ def _misspelt(classes: Sequence[str], counts: NDArray[np.int64]) -> list[str]:
         if near and not name.isdecimal():
             hints.append(f"the label {name!r} occurs once; did you mean {near[0]!r}?")
     return hints
+
+
+def _check_classes(db: Database, column: str) -> None:
+    """Refuse a column of real numbers, or of very many numbers or dates, in ``known``."""
+    label = Column("label", 0)
+    way = choose_readings(db, "known", {label: None}, db.types("known"))[label]
+    if way.column_type not in ("number", "date"):
+        return
+    count, continuous, example = db.rows(
+        "SELECT count(DISTINCT x), bool_or(x % 1 <> 0), min(label) "
+        f"FROM (SELECT {way.sql} AS x, label FROM known) WHERE abs(x) <= {LARGEST!r}"
+    )[0]
+    if count > MOST_NUMBERS or (continuous and way.column_type == "number"):
+        keep = f"`column_types` {shlex.quote(f'{column}=category')}"
+        message = numbers_refused(column, count, example, way.column_type)
+        raise DatasetError(f"`predict`: {message}; if each is a class: {keep}")
 
 
 def _check_ids(db: Database, name: str) -> None:

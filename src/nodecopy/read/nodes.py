@@ -115,7 +115,7 @@ class NodeTable:
         return [name.strip() for name in self.table.names].index(title)
 
     def predicting(self, title: str) -> NodeTable:
-        """Return the table with a column that holds the labels, and is no feature."""
+        """Return the table with a column that holds the labels, and is not a feature."""
         place = self.place(title)
         others = [column for column in self.cells if column.place != place]
         return replace(self, cells=others, predicted=place)

@@ -60,8 +60,8 @@ def read_problem(
             whose columns may be of any type (`nodecopy.features.columns`). None takes those inside
             the graph.
         y: labels, or the name of the column of X or of the attribute of networkx nodes that has
-            them, which is then no feature; None takes those inside the graph: of a Problem with a
-            public split, those of its training nodes.
+            them, which is then not a feature; None takes those inside the graph: of a Problem with
+            a public split, those of its training nodes.
         validation: labelled nodes to hold out for early stopping.
         suggested: labelled nodes that were suggested, beside those that a Problem names.
         labelled: whether labels are needed; else none are read.
@@ -79,16 +79,13 @@ def read_problem(
         y = nodes.labels
     else:
         rows = None if y is None or _names_rows(y) else len(y)
-        attributes = fitted is None or encoder is not None
-        nodes = _read_nodes(graph, X, rows, encoder, attributes=attributes, without=column)
+        nodes = _read_nodes(graph, X, rows, encoder, attributes=fitted is None or encoder)
     problem, columns = nodes.problem, nodes.columns
+    if column is not None:
+        columns = {name: own and own.without({column}) for name, own in columns.items()}
     labels = EncodedLabels(np.full(problem.num_nodes, -1, np.int64), np.zeros(0, np.int64))
     if labelled:
-        labels = _labels(graph, problem, y)
-    many = labels.classes.dtype.kind in "iuf" and len(labels.classes) > MOST_NUMBERS
-    if column is not None and many:
-        message = numbers_refused(column, len(labels.classes), labels.classes[0])
-        raise DatasetError(f"y: {message}; if each is a class: y=X[{column!r}]")
+        labels = _labels(graph, problem, y, column)
     features, made, texts = problem.features, problem.encoder, problem.texts
     if columns:
         columns, held = without_labels(columns, problem.node_types, labels.values(), nodes.kept)
@@ -118,13 +115,7 @@ def read_problem(
 
 
 def _read_nodes(
-    graph: Any,
-    X: Any,
-    num_nodes: int | None,
-    encoder: Encoder | None,
-    *,
-    attributes: bool,
-    without: str | None,
+    graph: Any, X: Any, num_nodes: int | None, encoder: Encoder | None, *, attributes: Any
 ) -> ReadNodes:
     """Return the nodes of a graph with the features given beside it, or inside it.
 
@@ -134,7 +125,6 @@ def _read_nodes(
         num_nodes: N, where neither graph nor features say it.
         encoder: of a model.
         attributes: whether attributes of networkx nodes are features.
-        without: the attribute that has the labels, if one has.
     """
     X = None if isinstance(graph, (str, os.PathLike)) else X  # refused by its name below
     if X is not None and not hasattr(X, "columns"):
@@ -151,9 +141,7 @@ def _read_nodes(
         )
     if X is None and is_networkx(graph) and attributes:
         types = None if encoder is None else encoder.types
-        own = (graph.nodes[node].items() for node in graph)
-        others = [{name: value for name, value in cells if name != without} for cells in own]
-        columns = columns_of_attributes(others, types)
+        columns = columns_of_attributes([graph.nodes[node] for node in graph], types)
         return ReadNodes(problem, {} if columns is None else {"": columns})
     if X is None and hasattr(graph, "edge_index"):
         X = getattr(graph, "x", None)
@@ -191,8 +179,8 @@ def _taken_out(graph: Any, X: Any, column: str) -> tuple[Any, Any]:
     return X[[title for title in titles if title != column]], X[column]
 
 
-def _labels(graph: Any, problem: Problem, y: Any) -> EncodedLabels:
-    """Return the labels beside a graph or inside it as numbers of classes [N]."""
+def _labels(graph: Any, problem: Problem, y: Any, column: str | None) -> EncodedLabels:
+    """Return the labels beside a graph or inside it, or of a column, as numbers of classes [N]."""
     n, first, classes = problem.num_nodes, problem.num_classified, None
     if y is None and isinstance(graph, Problem):
         known, classes = graph.labels >= 0, graph.classes
@@ -205,6 +193,10 @@ def _labels(graph: Any, problem: Problem, y: Any) -> EncodedLabels:
     if len(labels) not in (first, n):
         raise ModelError(f"the graph has {first} nodes but there are {len(labels)} labels")
     encoded = encode_labels(labels, classes)
+    count = len(encoded.classes)
+    if column is not None and encoded.classes.dtype.kind in "iuf" and count > MOST_NUMBERS:
+        message = numbers_refused(column, count, encoded.classes[0])
+        raise DatasetError(f"y: {message}; if each is a class: y=X[{column!r}]")
     if classes is None:
         check_classes(encoded.classes)
     if np.any(encoded.numbers[first:] >= 0):

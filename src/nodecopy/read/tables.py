@@ -244,7 +244,7 @@ def _node_files(
 
 
 def _predicting(sources: list[NodeTable], sizes: NodeTypes, column: str | None) -> list[NodeTable]:
-    """Return the tables; a column of the first node type has the labels, and is no feature."""
+    """Return the tables; a column of the first node type has the labels, and is not a feature."""
     if column is None:
         return sources
     first = next(iter(sizes), sources[0].node_type)
