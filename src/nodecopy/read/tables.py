@@ -105,13 +105,7 @@ def read_tables(
     nodes = _node_files(edges, nodes)
     if not paths_of(edges):
         raise DatasetError("`edges` names no file")
-    if settings.predict is not None and labels:
-        raise DatasetError(BOTH)
-    needed = {"label_columns": labels, "column_types": nodes, "predict": nodes}
-    for option, given in needed.items():
-        if getattr(settings, option) is not None and not given:
-            role = "labels" if option == "label_columns" else "nodes"
-            raise DatasetError(f"`{option}` is given, but no file of {role} (`{role}`)")
+    _check_files(settings, labels=bool(labels), nodes=bool(nodes))
     if encoder is not None and node_types is None:
         node_types = tuple(getattr(encoder, "encoders", ()))
 
@@ -241,6 +235,16 @@ def _node_files(
     """Return the files of nodes, those of graphs first, which hold edges, too."""
     graphs = [path for path in paths_of(edges) if format_of(sheet_of(path)[0]) in GRAPH_FORMATS]
     return [*graphs, *(path for path in paths_of(nodes) if path not in graphs)]
+
+
+def _check_files(settings: TableOptions, **given: bool) -> None:
+    """Refuse options on files that are not given, and labels that are given twice."""
+    if settings.predict is not None and given["labels"]:
+        raise DatasetError(BOTH)
+    needed = {"label_columns": "labels", "column_types": "nodes", "predict": "nodes"}
+    for option, files in needed.items():
+        if getattr(settings, option) is not None and not given[files]:
+            raise DatasetError(f"`{option}` is given, but no file of {files} (`{files}`)")
 
 
 def _predicting(sources: list[NodeTable], sizes: NodeTypes, column: str | None) -> list[NodeTable]:
