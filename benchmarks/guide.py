@@ -4,7 +4,8 @@
     python -m benchmarks.guide own-tables       # one page
     python -m benchmarks.guide report           # the picture of the README, by a headless Chromium
 
-The code of a page draws its pictures; this writes them to docs/images. A block of text shows lines
+The code of a page draws its pictures; this writes them to docs/images. A picture gallery-RUN.png is
+a screenshot of RUN/report.html, which needs Chromium and its driver. A block of text shows lines
 that the block before it prints, up to the digits.
 """
 
@@ -23,8 +24,12 @@ from pathlib import Path
 from typing import Any
 
 from nodecopy import cli
+from tests.browser import Page as Screen
+from tests.browser import browser
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guide"
+# Seconds until charts and maps stand still.
+_SETTLING = 3
 PICTURE = re.compile(r"\]\(\.\./images/([\w-]+\.\w+)\)")
 
 
@@ -76,6 +81,21 @@ def run_line(program: str, *words: str) -> None:
         assert cli.main(words) == 0, words
 
 
+def take_screenshots(folder: Path, pictures: list[str]) -> None:
+    """Take the pictures that are screenshots: what a screen shows of reports in a folder."""
+    runs = [
+        picture[len("gallery-") : -len(".png")] for picture in pictures if "gallery-" in picture
+    ]
+    if not runs:
+        return
+    with browser() as driver:
+        for run in runs:
+            page = Screen(driver, folder / run / "report.html")
+            page.open()
+            time.sleep(_SETTLING)
+            assert driver.save_screenshot(str(folder / f"gallery-{run}.png"))
+
+
 def _compare(shown: str, printed: str) -> None:
     lines = {re.sub(r"\d", "0", line.rstrip()) for line in printed.splitlines()}
     missing = [line for line in shown.splitlines() if re.sub(r"\d", "0", line) not in lines]
@@ -109,6 +129,7 @@ def main(names: list[str]) -> None:
             os.chdir(folder)
             page.follow()
             os.chdir(home)
+            take_screenshots(Path(folder), page.pictures)
             drawn = [picture for picture in page.pictures if Path(folder, picture).exists()]
             for picture in drawn:
                 shutil.copy(Path(folder, picture), GUIDE.parent / "images" / picture)

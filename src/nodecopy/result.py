@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+import nodecopy.presets  # noqa: F401 - a model file may hold any of its parts
 from nodecopy.classifiers import Fitted, Posterior
 from nodecopy.core.errors import FormatError, ModelError, shown
 from nodecopy.core.files import incomplete

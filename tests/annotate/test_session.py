@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.report import report_page
 from nodecopy.run import Run, label_tables, read_settings, write_folder
 from tests.annotate.conftest import CLASSES, Tables
-from tests.csv_files import read_csv
+from tests.csv_files import read_csv, write_csv
 from tests.waiting import LIMIT, wait_until
 
 Opened = Callable[..., Session]
@@ -121,6 +122,31 @@ def test_settings_stay_those_of_the_results_until_both_are_written(
     later.finish()
     assert not later.unwritten
     assert Path(read_settings(tables.run / "config.toml").labels) == file
+
+
+def test_labels_of_a_column_become_answers_and_it_stays_no_feature(
+    tables: Tables, opened: Opened
+) -> None:
+    given = {row["id"]: row["label"] for row in read_csv(tables.folder / "given.csv")}
+    number = {name: k for k, name in enumerate(CLASSES)}
+    rows = [
+        [*row.values(), given.get(row["id"], ""), number[tables.truth[row["id"]]]]
+        for row in read_csv(tables.folder / "features.csv")
+    ]
+    write_csv(tables.folder / "nodes.csv", "id,reads,age,tree,code", rows)
+    column = {"nodes": str(tables.folder / "nodes.csv"), "labels": None, "predict": "tree"}
+    session = opened(replace(tables.settings(), **column))
+    assert settled(session)["fitted"]
+    assert tables.labels() == given
+    assert [*session.table.encoder.types] == ["reads", "age"]
+    (id,) = answer(session, tables, 1)
+    session.finish()
+    session.close()
+    again = opened()
+    assert [*again.table.encoder.types] == ["reads", "age"]
+    assert again.answers.labels == given | {id: tables.truth[id]}
+    settings = read_settings(tables.run / "config.toml")
+    assert (settings.predict, Path(settings.labels).name) == (None, "labels.csv")
 
 
 def test_a_node_is_shown_with_what_is_known_of_it(tables: Tables, opened: Opened) -> None:

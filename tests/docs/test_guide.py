@@ -99,6 +99,20 @@ def test_export() -> None:
     assert_drawn(page)
 
 
+def test_gallery() -> None:
+    """As pasted, but for fewer nodes, and a method of a single part."""
+    page = Page("gallery")
+    fits = len(re.findall("^nodecopy fit", page.left, re.M))
+    page.change({r"^(nodecopy fit)": r"\1 --method label-propagation", r"^```text\n.*\n```": ""})
+    page.change({"load_digits()": "load_digits(n_class=3)", "(named, 1500)": "(named, 300)"})
+    page.follow()
+    assert len(page.pictures) == fits == 5
+    for picture in page.pictures:
+        name = picture.removeprefix("gallery-").removesuffix(".png")
+        assert Path(name, "report.html").is_file()
+        assert (GUIDE.parent / "images" / picture).is_file(), "run python -m benchmarks.guide"
+
+
 def test_reproduce(short_training: None) -> None:
     """As pasted, but for the cheapest method, one trial of a cell, in this process."""
     page = Page("reproduce")

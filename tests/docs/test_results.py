@@ -20,6 +20,8 @@ from benchmarks import (
     debian_tables,
     explanations,
     many_labels,
+    missing_edges,
+    new_nodes,
     node_types,
     other_graphs,
     paper_tables,
@@ -61,6 +63,7 @@ def comparison_block(comparison: Comparison, name: str = "results") -> Callable[
 NODES = comparison_block(node_types.COMPARISON, node_types.BLOCK)
 ATTACKS = block(attacks.tables, attacks.COMPARISON.rows, attacks.BLOCK)
 SUSPECTS = block(suspect_edges.tables, suspect_edges.COMPARISON.rows, suspect_edges.BLOCK)
+MISSING = block(missing_edges.tables, missing_edges.COMPARISON.rows, missing_edges.BLOCK)
 RANDOM = block(random_labels.tables, random_labels.COMPARISON.rows, random_labels.BLOCK)
 UNSEEN = block(unseen_classes.tables, unseen_classes.COMPARISON.rows, "unseen")
 
@@ -70,6 +73,7 @@ PAGES: dict[str, Callable[[str], str]] = {
     "methods.md": lambda page: beyond.page_text(
         page, ROOT / paper_tables.RESULTS, ROOT / beyond.ROWS
     ),
+    "new-nodes.md": block(new_nodes.tables, new_nodes.ROWS),
     "node-types.md": lambda page: NODES(comparison_block(relations.COMPARISON)(page)),
     "large.md": block(many_labels.table, many_labels.COMPARISON.rows),
     "other-graphs.md": comparison_block(other_graphs.COMPARISON),
@@ -79,7 +83,7 @@ PAGES: dict[str, Callable[[str], str]] = {
     "trust.md": lambda page: UNSEEN(RANDOM(block(trust.tables, trust.ROWS)(page))),
     "weights.md": block(weights.tables, weights.COMPARISON.rows),
     "wrong-graphs.md": lambda page: ATTACKS(
-        SUSPECTS(comparison_block(wrong_graphs.COMPARISON)(page))
+        MISSING(SUSPECTS(comparison_block(wrong_graphs.COMPARISON)(page)))
     ),
 }
 

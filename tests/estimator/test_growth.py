@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from nodecopy import NodeCopyClassifier, presets
-from nodecopy.core.errors import GraphError, ModelError
+from nodecopy.core.errors import DatasetError, GraphError, ModelError
 from nodecopy.graph import Graph, join_relations
 from nodecopy.read.synthetic import planted_partition
 
@@ -56,7 +56,7 @@ def test_a_new_node_is_explained_and_one_without_edges_is_predicted():
     clf = fitted()
     grown = clf.grown(DATA.features[N:], NEW)
     why = grown.explain(N)
-    assert sum(row.points for row in why.evidence) == pytest.approx(why.lead, abs=1e-9)
+    assert sum(row.log_odds for row in why.evidence) == pytest.approx(why.log_odds, abs=1e-9)
     alone = clf.predict_new(DATA.features[N:], [])
     assert len(alone) == M
     assert not np.allclose(alone["p_0"], alone["p_0"].iloc[0])
@@ -94,6 +94,24 @@ def test_names_relations_types_and_columns_are_matched():
     assert table.index.tolist() == ["new", "newer"]
     with pytest.raises(GraphError, match="pays"):
         clf.predict_new(new, edges.assign(relation="pays"))
+
+
+def test_columns_go_by_their_names():
+    rng, names = np.random.default_rng(0), [f"n{i}" for i in range(N)]
+    graph, towns = Graph.from_edges(N, OLD), rng.choice(["Ulm", "Bonn", "Rom"], N)
+    X = pd.DataFrame({"town": towns, "size": rng.normal(size=N)}, index=names)
+    clf = NodeCopyClassifier("fast", random_state=0).fit(graph, X, Y)
+    new = pd.DataFrame({"size": [0.5], "town": ["Ulm"]}, index=["new"])
+    expected = clf.predict_new(new[["town", "size"]], [("new", "n3")])
+    with pytest.warns(UserWarning, match="'pay'"):
+        table = clf.predict_new(new.assign(pay=7), [("new", "n3")])
+    pd.testing.assert_frame_equal(table, expected)
+    with pytest.raises(DatasetError, match="'town'"):
+        clf.predict_new(new[["size"]], [])
+    numbers = pd.DataFrame(rng.normal(size=(N, 2)), columns=["a", "b"], index=names)
+    clf = NodeCopyClassifier("fast", random_state=0).fit(graph, numbers, Y)
+    with pytest.raises(ModelError, match="'b', 'a'"):
+        clf.predict_new(numbers[["b", "a"]].rename(index=lambda name: f"new {name}"), [])
 
 
 def test_what_does_not_fit_is_refused_in_a_line(tmp_path):

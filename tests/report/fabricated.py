@@ -16,6 +16,7 @@ from nodecopy.problem.problem import Problem
 from nodecopy.read.tables import read_tables
 from nodecopy.result import Lists, Result
 from nodecopy.stack.held_out import HeldOut
+from nodecopy.trust.missing_edges import MissingEdges
 from nodecopy.trust.next_labels import NextLabels
 from nodecopy.trust.suspect_edges import SuspectEdges
 from tests.csv_files import write_csv
@@ -89,6 +90,11 @@ def make_result(
     vars(result.lists).update(  # cached properties that are not computed again
         next_labels=NextLabels(
             np.arange(num_nodes)[::-1][:suggestions].copy(), np.ones(suggestions)
+        ),
+        missing_edges=MissingEdges(
+            np.array([[0, 2], [1, 3]])[:suspects],
+            np.array([0.5, 0.25])[:suspects],
+            np.full(min(suspects, 2), None, object),
         ),
         suspect_edges=SuspectEdges(graph.edges()[:suspects], np.full(suspects, 9.5), 0.05),
         novelty=np.linspace(0, 1, num_nodes),

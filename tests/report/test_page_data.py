@@ -99,6 +99,10 @@ def test_counts_and_lists_are_those_of_the_result(result, data):
     assert ends.tolist() == made.lists.suspect_edges.nodes.tolist()
     wrong = np.minimum(1, 0.01 * made.lists.suspect_edges.surprise).sum()  # the rule of the column
     assert f"about {wrong:.0f} of these" in suspects["sentence"]
+    missing = page_data(made, "tables")["missing"]
+    ends = node_of(made, page_data(made, "tables"))[np.array(missing["nodes"])]
+    assert ends.tolist() == made.lists.missing_edges.nodes.tolist()
+    assert missing["probability"] == [0.5, 0.25]
 
 
 def test_without_validation_the_page_says_why():

@@ -56,8 +56,9 @@ def fit(*options: str) -> int:
 
 
 def predicted(file: str) -> list[dict[str, str]]:
-    """Return the rows of predictions without the column that only a fit knows."""
-    return [{k: v for k, v in row.items() if k != "novelty"} for row in read_csv(file)]
+    """Return the rows of predictions without what only a fit, or only a prediction, knows."""
+    own = {"novelty", "new"}
+    return [{k: v for k, v in row.items() if k not in own} for row in read_csv(file)]
 
 
 def hidden(folder: Path) -> list[str]:
@@ -156,6 +157,7 @@ def test_without_held_out_labels_there_are_no_sets_and_no_suspects(here, capsys,
 def test_predict_writes_what_fit_writes(ran):
     assert cli.main([*PREDICT, "--out=same.csv"]) == 0
     assert predicted("same.csv") == predicted("run/predictions.csv")
+    assert {row["new"] for row in read_csv("same.csv")} == {"false"}
     assert cli.main([*PREDICT, "--out=wide.csv", "--coverage=0.99"]) == 0
     for _ in range(2):
         assert cli.main([*PREDICT, "--out=wide.parquet", "--coverage=0.99"]) == 0
@@ -277,6 +279,39 @@ def test_wrong_input_is_one_line_and_nothing_is_written(here, capsys, args, mess
     assert message in err
     assert err.count("\n") == 1
     assert sorted(os.listdir(".")) == before
+
+
+def labels_as_a_column() -> None:
+    """Write features.csv again as nodes.csv, with the labels in a column."""
+    labels = {row["id"]: row["label"] for row in read_csv("labels.csv")}
+    rows = read_csv("features.csv")
+    named = next(iter(rows[0]))
+    cells = [[*row.values(), labels.get(row[named], "")] for row in rows]
+    write_csv(Path("nodes.csv"), [*rows[0], "colour"], cells)
+
+
+def test_a_column_of_the_nodes_gives_what_a_file_of_labels_gives(here, capsys):
+    labels_as_a_column()
+    column = ["fit", "--edges=edges.csv", "--nodes=nodes.csv", "--method=fast"]
+    assert cli.main([*column, "--out=new"]) == 2
+    assert "--predict colour" in capsys.readouterr().err
+    assert cli.main([*column, "--predict=colour", "--out=new"]) == 0
+    assert fit("--method=fast") == 0
+    assert Path("new/predictions.csv").read_bytes() == Path("run/predictions.csv").read_bytes()
+    assert cli.main(["fit", "--config=new/config.toml", "--out=again"]) == 0
+    assert Path("new/predictions.csv").read_bytes() == Path("again/predictions.csv").read_bytes()
+    named = ["--edges=edges.csv", "--nodes=nodes.csv", "--out=same.csv"]
+    assert cli.main(["predict", "--model=new/model", *named]) == 0
+    assert predicted("same.csv") == predicted("new/predictions.csv")
+    assert cli.main([*column, "--predict=colour", "--labels=labels.csv", "--out=new"]) == 2
+    assert "--predict and labels" in capsys.readouterr().err.splitlines()[-1]
+    Path("settings.toml").write_text(
+        'edges = "edges.csv"\nnodes = "nodes.csv"\npredict = "color"\n'
+    )
+    assert cli.main(["fit", "--config=settings.toml", "--out=new"]) == 2
+    assert "did you mean 'colour'" in capsys.readouterr().err
+    assert cli.main(["inspect", *named[:2], "--predict=colour"]) == 0
+    assert re.search(r"nodes.csv +colour +class", capsys.readouterr().out)
 
 
 def test_without_features_and_with_integer_ids(tmp_path, monkeypatch, capsys):

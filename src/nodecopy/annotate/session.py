@@ -20,6 +20,7 @@ from nodecopy.core.files import regular_file
 from nodecopy.core.progress import sentences
 from nodecopy.problem.problem import Problem
 from nodecopy.read.labels import SUGGESTED, read_label_table
+from nodecopy.read.nodes import HOLDS_LABELS
 from nodecopy.report import report_page
 from nodecopy.run import FitSettings, check_folder, read_settings, write_folder
 from nodecopy.run.fit import label_table, read_source
@@ -83,6 +84,11 @@ class Session:
         self.table = table = read_source(bare, None)
         node_type = next(iter(table.node_types), None)
         files = _label_files(labels, settings, table, own)
+        if settings.predict is not None:  # labels.csv has its labels from now on
+            copies = (name for _, name, text in table.read if text.startswith(HOLDS_LABELS))
+            skipped = (f"{name}=skip" for name in (settings.predict, *copies))
+            types = (*(settings.column_types or ()), *skipped)
+            settings = replace(settings, predict=None, column_types=types)
         self.settings = settings = replace(
             settings, labels=str(own), label_columns=None, label_type=node_type
         )
@@ -419,8 +425,8 @@ def _label_files(
 ) -> list[_LabelFile]:
     """Read the labels that the settings name, and those that take the place of earlier ones.
 
-    Without names they are those of the split of a built-in dataset. The folder's own labels.csv is
-    read if there are no answers that it was written from.
+    Without names they are those of the split of a built-in dataset, or of a column of nodes. The
+    folder's own labels.csv is read if there are no answers that it was written from.
     """
     bare = replace(settings, label_columns=None)
     files = [_read_labels(file, bare, table, own, file_time(file)) for file in named]

@@ -41,6 +41,8 @@ def fit(
 
     nodecopy fit --edges edges.csv --labels labels.csv --out run
 
+    nodecopy fit --edges edges.csv --nodes nodes.csv --predict status --out run
+
     nodecopy fit cora --labels-per-class 5
     """
     from nodecopy.report import report_page
@@ -68,7 +70,7 @@ def fit(
 @app.command(rich_help_panel=reading.PANEL)
 @reading.options(
     *("edges", "nodes", "coverage", "text_model", *reading.READING),
-    without=("label_columns", "label_type", "repeated_edges", "column_types"),
+    without=("label_columns", "label_type", "predict", "repeated_edges", "column_types"),
 )
 def predict(
     out: Annotated[str, typer.Option(help="CSV or Parquet file to write.")],
@@ -105,9 +107,10 @@ def predict(
     write_predictions(predictions, target)
     line = incomplete_model(folder)
     notes = [*map(with_flags, table.notes), *([line] if line else [])]
-    which = "new " if run else ""
-    rows = f"{len(predictions.ids):,} {which}{next(iter(table.node_types), 'nodes')}: {out}"
-    print("\n".join([*listed_sentences("note", notes), rows]))
+    count, which = len(predictions.ids), "new " if run else ""
+    what = f"{count:,} {which}{next(iter(table.node_types), '')}"
+    rows = what if table.node_types else counted(count, f"{which}node")
+    print("\n".join([*listed_sentences("note", notes), f"{rows}: {out}"]))
 
 
 @app.command(rich_help_panel=reading.PANEL)

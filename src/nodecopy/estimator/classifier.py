@@ -145,8 +145,10 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 the graph, with a warning. By node type, {node_type: X}: `nodecopy.read.hetero`;
                 predictions are then of the type with labels, in the order of its rows.
             y: one label per node [N] of any type; -1, None, NaN, '' or masked where unknown; or a
-                mapping {node: label}. From a PyTorch Geometric Data if None, hidden outside its
-                ``train_mask``, which it must have; or from a dataset.
+                mapping {node: label}; or the name of the column of X, or of the attribute of
+                networkx nodes, that has them: it is then not a feature. From a PyTorch Geometric
+                Data if None, hidden outside its ``train_mask``, which it must have; or from a
+                dataset.
             validation: labelled nodes to hold out for early stopping, where the method uses it:
                 their names or numbers, or a mask [N]. They are not trained on.
             suggested: labelled nodes that `suggest` chose, as above. They are harder than others;

@@ -9,6 +9,7 @@ on the part alone, and walks that leave it are cut off.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -88,6 +89,7 @@ def read_new(fitted: Problem, X: Any, edges: Any, text_model: object) -> Problem
     if fitted.hubs is None:
         if X is None:
             raise ModelError("X is missing: the model was fitted to columns of nodes")
+        _check_titles(X, fitted)
         count = X.shape[0] if hasattr(X, "shape") else len(X)
         own = read_problem(Graph.from_edges(count, []), X, labelled=False, fitted=fitted)
         if fitted.meaning is not None:
@@ -117,6 +119,20 @@ def read_new(fitted: Problem, X: Any, edges: Any, text_model: object) -> Problem
     every = np.empty(len(names), object)
     every[:] = names
     return Problem("new nodes", graph, features, names=every)
+
+
+def _check_titles(X: Any, fitted: Problem) -> None:
+    """Refuse a DataFrame with other numeric columns; warn of columns that the fit did not have."""
+    titles = [str(name) for name in getattr(X, "columns", ())]
+    if titles and fitted.columns and tuple(titles) != fitted.columns:
+        raise ModelError(
+            f"X must have the columns of the fit, {shown(list(fitted.columns))}, in their order; "
+            f"got {shown(titles)}"
+        )
+    seen = titles if fitted.encoder is None else fitted.encoder.types
+    if unseen := [name for name in titles if name not in seen]:
+        text = f"columns that the model has not seen are left out: {shown(unseen)}"
+        warnings.warn(text, stacklevel=5)
 
 
 def grow(result: Result, new: Problem, places: Nodes | None = None) -> Grown:

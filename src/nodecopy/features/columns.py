@@ -92,7 +92,8 @@ class NodeColumns:
         """Return the other columns."""
         types = {name: column_type for name, column_type in self.types.items() if name not in names}
         values = {name: column for name, column in self.values.items() if name not in names}
-        return replace(self, types=types, values=values)
+        reasons = {name: why for name, why in self.reasons.items() if name not in names}
+        return replace(self, types=types, values=values, reasons=reasons)
 
     def holding(self, labels: Strings) -> list[str]:
         """Return the columns that hold the label of every node whose label is known.
@@ -369,9 +370,10 @@ def _written(value: Any) -> str:
 
 
 def is_plain_frame(frame: Any) -> bool:
-    """Tell whether all of a DataFrame are finite numbers."""
+    """Tell whether all of a DataFrame are finite numbers, and there are some."""
     values = frame.to_numpy()
-    return values.dtype.kind in "iu" or (values.dtype.kind == "f" and np.isfinite(values).all())
+    finite = values.dtype.kind == "f" and np.isfinite(values).all()
+    return values.size > 0 and (values.dtype.kind in "iu" or finite)
 
 
 def _array_type(known: NDArray[Any]) -> ColumnType:

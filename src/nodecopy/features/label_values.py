@@ -7,13 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.core.errors import DatasetError, ModelError
+from nodecopy.core.errors import DatasetError, ModelError, counted
 from nodecopy.features.matrix import to_matrix
 
 UNKNOWN_LABELS = "-1, None, NaN or '' where unknown"
 _ACCEPTED = f"strings, integers or booleans, with {UNKNOWN_LABELS}"
 # As strings: how NumPy and files write -1 and NaN. Spaces around them and case do not matter.
 UNKNOWN_TEXTS = ("", "-1", "-1.0", "nan")
+# A column of more different numbers is not one of classes.
+MOST_NUMBERS = 50
 # Strings that are an unknown label more often than a class.
 _STAND_INS = ("none", "na", "n/a", "<na>", "null", "nat")
 
@@ -59,7 +61,9 @@ def encode_labels(labels: Any, classes: NDArray[Any] | None = None) -> EncodedLa
     if kept.dtype.kind not in "biufU":
         raise DatasetError(f"labels of type {y.dtype} are not understood; accepted: {_ACCEPTED}")
     if kept.dtype.kind == "f" and np.any(np.isinf(kept) | (np.floor(kept) != kept)):
-        raise DatasetError("labels look continuous; a classifier needs classes, not real numbers")
+        raise DatasetError(
+            "labels look continuous; numbers cannot be predicted yet: a classifier needs classes"
+        )
     numbers = np.full(len(y), -1, np.int64)
     held, numbers[known] = np.unique(kept, return_inverse=True)
     if not len(held):
@@ -122,6 +126,15 @@ def check_classes(classes: NDArray[Any]) -> None:
             f"is the label {stand_ins[0]!r} a class? Give -1, None, NaN or '' where a label is "
             "unknown, or the class another name"
         )
+
+
+def numbers_refused(column: str, count: int, example: object, noun: str = "number") -> str:
+    """Return the message for a column of numbers or dates that are not classes."""
+    return (
+        f"column {column!r} holds {counted(count, f'different {noun}')}, such as {example}; "
+        f"{noun}s cannot be predicted yet: accepted are classes, which are words, booleans or at "
+        f"most {MOST_NUMBERS} different integers"
+    )
 
 
 def is_known(value: Any) -> bool:

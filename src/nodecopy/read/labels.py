@@ -3,12 +3,14 @@
 There may be several tables, such as the known labels and a list of nodes to label that was filled
 in: what one leaves open another may say, and what two say must agree. Classes are numbered in
 order: by value where all are integers, else as strings. A column ``chosen``, as the labelling page
-writes it, says which nodes were "suggested".
+writes it, says which nodes were "suggested". The option ``predict`` names a column of the tables of
+nodes, which is then read as tables of labels are.
 """
 
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,14 +18,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.core.errors import DatasetError, counted
+from nodecopy.core.errors import DatasetError, counted, unknown_name
 from nodecopy.features.columns import list_separator, list_values
+from nodecopy.features.label_values import MOST_NUMBERS, numbers_refused
 from nodecopy.read.columns import LABELS, Column, assign, quoted, read_id, read_label
 from nodecopy.read.database import FOLDED, SHOWN, Database, Ids, number_values, set_nodes
 from nodecopy.read.formats import PathLike, open_table, paths_of
+from nodecopy.read.nodes import NodeTable
 from nodecopy.read.options import TableOptions
+from nodecopy.read.readings import LARGEST, choose_readings
 
 CHOSEN, SUGGESTED = "chosen", "suggested"
+BOTH = (
+    "predict and labels are given: labels are in a column of the nodes, or in files of their own; "
+    "leave one out"
+)
 # A label of one node, so similar to that of so many or more, is perhaps misspelt.
 _COMMON, _NEAR = 3, 0.8
 _NUMBER = "TRY_CAST(label AS DOUBLE)"
@@ -51,12 +60,17 @@ class Labelling:
         return tuple(map(str, self.classes.tolist()))
 
 
-def load_labels(db: Database, labels: PathLike | Sequence[PathLike] | None) -> None:
+def load_labels(
+    db: Database, labels: PathLike | Sequence[PathLike] | None, nodes: Sequence[NodeTable] = ()
+) -> None:
     """Read files of labels into tables ``labels0(id, label)``, ``labels1`` and so on.
 
-    Of several files, those without the chosen columns may name theirs id and label.
+    Of several files, those without the chosen columns may name theirs id and label. Where
+    ``predict`` names a column of the tables of nodes, these are the files.
     """
     paths = paths_of(labels)
+    if db.options.predict is not None:
+        _load_column(db, nodes, db.options.predict)
     for number, path in enumerate(paths):
         chosen = db.options.label_columns
         table = open_table(db, path, LABELS, chosen)
@@ -85,7 +99,7 @@ def number_labels(db: Database, num_nodes: int) -> Labelling:
     tables = " UNION ALL BY NAME ".join(f"FROM {name}" for name in held)
     db.run(f"CREATE TEMP VIEW labels AS SELECT * FROM ({tables})")
     db.run("CREATE TEMP VIEW known AS SELECT * FROM labels WHERE label IS NOT NULL")
-    files = [db.loaded[name][0].path for name in held]
+    files, column = [db.loaded[name][0].path for name in held], db.options.predict
     numbers, known, rows = db.rows(
         f"SELECT bool_and({_NUMBER} IS NOT NULL), count(*), (SELECT count(*) FROM labels) "
         "FROM known"
@@ -93,8 +107,11 @@ def number_labels(db: Database, num_nodes: int) -> Labelling:
     for name in held:
         _check_ids(db, name)
     if not known:
-        raise DatasetError(f"{files[0]} holds no label: every one is empty, NaN or -1")
-    for name in held if numbers else ():
+        where = files[0] if column is None else f"column {column!r} of {files[0]}"
+        raise DatasetError(f"{where} holds no label: every one is empty, NaN or -1")
+    if column is not None and db.options.settled_types.get(column) != "category":
+        _check_classes(db, column)
+    for name in held if numbers and column is None else ():
         hint = "; classes are names or integers, and these labels look continuous"
         fraction = f"{_NUMBER} % 1 <> 0"
         db.refuse(name, fraction, "label", "with a fraction", show=("label",), hint=hint)
@@ -112,6 +129,9 @@ def number_labels(db: Database, num_nodes: int) -> Labelling:
     result = np.full(num_nodes, -1, np.int64)
     result[matched["i"]] = matched["k"]
     notes = [f"{counted(rows - known, 'label')} {what}"] if rows > known else []
+    if column is not None:
+        others = "the others (empty, -1 or a word for missing, such as NA) are predicted"
+        notes = [f"{column!r} is filled in {known:,} of {counted(rows, 'row')}; {others}"]
     notes += _misspelt(names, np.bincount(matched["k"], minlength=len(classes)))
     given = np.array(names, object)[matched["k"]]
     if separator := list_separator(given):
@@ -136,6 +156,21 @@ def read_label_table(path: PathLike | Sequence[PathLike], ids: Ids, **options: A
         return replace(result, notes=(*notes, *result.notes))
 
 
+def _load_column(db: Database, tables: Sequence[NodeTable], column: str) -> None:
+    """Read a column of tables of nodes as labels."""
+    having = [table for table in tables if column in table.titles]
+    if not having:
+        titles = {title for table in tables for title in table.titles}
+        raise DatasetError(f"`predict`: {unknown_name('column', column, titles)}")
+    for number, table in enumerate(having):
+        name, place = f"labels{number}", table.place(column)
+        db.load(name, table.table, [table.keys[0], Column("label", place, read_label)])
+        # A column of integers with gaps is one of real numbers in pandas: 1.0 is 1.
+        whole = f"SELECT bool_and(regexp_full_match(label, '-?[0-9]+[.]0+')) FROM {name}"
+        if db.value(whole):
+            db.run(f"UPDATE {name} SET label = regexp_replace(label, '[.]0+$', '')")
+
+
 def _misspelt(classes: Sequence[str], counts: NDArray[np.int64]) -> list[str]:
     """Return hints for labels that differ only by case, and for single ones near a common one."""
     common = [name for name, count in zip(classes, counts, strict=True) if count >= _COMMON]
@@ -149,6 +184,22 @@ def _misspelt(classes: Sequence[str], counts: NDArray[np.int64]) -> list[str]:
         if near and not name.isdecimal():
             hints.append(f"the label {name!r} occurs once; did you mean {near[0]!r}?")
     return hints
+
+
+def _check_classes(db: Database, column: str) -> None:
+    """Refuse a column of real numbers, or of very many numbers or dates, in ``known``."""
+    label = Column("label", 0)
+    way = choose_readings(db, "known", {label: None}, db.types("known"))[label]
+    if way.column_type not in ("number", "date"):
+        return
+    count, continuous, example = db.rows(
+        "SELECT count(DISTINCT x), bool_or(x % 1 <> 0), min(label) "
+        f"FROM (SELECT {way.sql} AS x, label FROM known) WHERE abs(x) <= {LARGEST!r}"
+    )[0]
+    if count > MOST_NUMBERS or (continuous and way.column_type == "number"):
+        keep = f"`column_types` {shlex.quote(f'{column}=category')}"
+        message = numbers_refused(column, count, example, way.column_type)
+        raise DatasetError(f"`predict`: {message}; if each is a class: {keep}")
 
 
 def _check_ids(db: Database, name: str) -> None:

@@ -142,7 +142,7 @@ def _labelled(db: Database, names: Sequence[str]) -> tuple[str, list[str]]:
             f"DELETE FROM {name} "
             f"WHERE id IN (SELECT id FROM found WHERE g <> {names.index(node_type)})"
         )
-    if others:
+    if others and db.options.predict is None:
         what = f"{counted(others, 'label')} of other node types than {node_type}"
         return node_type, [f"{what}: left out"]
     if not counts and asked is None:

@@ -26,6 +26,7 @@ from nodecopy.read.readings import LARGEST, Reading, as_number, as_text, choose_
 
 # Columns that are converted at a time: SQL takes memory for each of them.
 _BLOCK = 256
+HOLDS_LABELS = "left out: it holds the labels"
 # More nodes than this share without a row are an error.
 _MOST_WITHOUT = 0.5
 
@@ -42,6 +43,7 @@ class NodeTable:
         types: of columns by name, where they are settled.
         node_type: that of the nodes it describes (`nodecopy.read.node_types`).
         fitted: whether a model settled the types of columns.
+        predicted: the place of the column whose cells are the labels, if it has one.
     """
 
     name: str
@@ -51,6 +53,7 @@ class NodeTable:
     types: Mapping[str, str]
     node_type: str = ""
     fitted: bool = False
+    predicted: int | None = None
 
     @property
     def titles(self) -> set[str]:
@@ -92,12 +95,13 @@ class NodeTable:
             made = {name: f"left out: {why}" for name, why in columns.reasons.items()}
             made |= {n: f"{one}, shown" for n, one in columns.types.items() if one == "name"}
         roles = {column.place: column.name for column in self.keys}
+        roles |= {} if self.predicted is None else {self.predicted: "class"}
         used = {column.place for column in self.cells}
         for at, title in enumerate(self.table.titles):
             text = roles.get(at, "value" if at in used else "not used")
             if title in held:
                 keep = f"`column_types` {shlex.quote(f'{title}={held[title]}')} keeps it"
-                text = f"left out: it holds the labels; {keep}"
+                text = f"{HOLDS_LABELS}; {keep}"
             elif at in used and not self.triples:
                 text = made.get(title, "left out: nothing in it can be used")
             elif at not in roles and not self.triples:
@@ -105,6 +109,16 @@ class NodeTable:
                 unnamed = at not in self.table.named_places
                 text = f"left out: {'it has no name' if unnamed else asked}"
             yield self.table.path.name, title, text
+
+    def place(self, title: str) -> int:
+        """Return the place of a column of this name."""
+        return [name.strip() for name in self.table.names].index(title)
+
+    def predicting(self, title: str) -> NodeTable:
+        """Return the table with a column that holds the labels, and is not a feature."""
+        place = self.place(title)
+        others = [column for column in self.cells if column.place != place]
+        return replace(self, cells=others, predicted=place)
 
     def of_model(self, node_types: Sequence[str], encoder: Any) -> NodeTable:
         """Return the table as one of the type of a model whose columns it has, or whose name."""

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.core.errors import DatasetError, ModelError
+from nodecopy.core.errors import DatasetError, ModelError, unknown_name
 from nodecopy.features.columns import (
     NodeColumns,
     columns_of_attributes,
@@ -26,10 +26,12 @@ from nodecopy.features.columns import (
 )
 from nodecopy.features.encoding import Encoder, encode_columns, plain_columns, without_labels
 from nodecopy.features.label_values import (
+    MOST_NUMBERS,
     UNKNOWN_LABELS,
     EncodedLabels,
     check_classes,
     encode_labels,
+    numbers_refused,
     training_labels,
 )
 from nodecopy.features.matrix import NO_FEATURES, stored_by_content, to_matrix
@@ -57,14 +59,18 @@ def read_problem(
         X: features [N, D]: an array, a SciPy matrix, a tensor, or a pandas or polars DataFrame,
             whose columns may be of any type (`nodecopy.features.columns`). None takes those inside
             the graph.
-        y: labels; None takes those inside the graph: of a Problem with a public split, those of its
-            training nodes.
+        y: labels, or the name of the column of X or of the attribute of networkx nodes that has
+            them, which is then not a feature; None takes those inside the graph: of a Problem with
+            a public split, those of its training nodes.
         validation: labelled nodes to hold out for early stopping.
         suggested: labelled nodes that were suggested, beside those that a Problem names.
         labelled: whether labels are needed; else none are read.
         fitted: what a model was fitted to, if this is another graph for it: columns become features
             as they did there.
     """
+    column = y if isinstance(y, str) else None
+    if column is not None:
+        X, y = _taken_out(graph, X, column)
     y, encoder = _checked_labels(y), None if fitted is None else fitted.encoder
     if has_node_types(graph, X):
         first = type_to_label(graph, X) if not labelled else None
@@ -75,9 +81,11 @@ def read_problem(
         rows = None if y is None or _names_rows(y) else len(y)
         nodes = _read_nodes(graph, X, rows, encoder, attributes=fitted is None or encoder)
     problem, columns = nodes.problem, nodes.columns
+    if column is not None:
+        columns = {name: own and own.without({column}) for name, own in columns.items()}
     labels = EncodedLabels(np.full(problem.num_nodes, -1, np.int64), np.zeros(0, np.int64))
     if labelled:
-        labels = _labels(graph, problem, y)
+        labels = _labels(graph, problem, y, column)
     features, made, texts = problem.features, problem.encoder, problem.texts
     if columns:
         columns, held = without_labels(columns, problem.node_types, labels.values(), nodes.kept)
@@ -155,8 +163,25 @@ def _read_nodes(
     return ReadNodes(problem, {"": columns_of_numbers(problem.features, titles)})
 
 
-def _labels(graph: Any, problem: Problem, y: Any) -> EncodedLabels:
-    """Return the labels beside a graph or inside it as numbers of classes [N]."""
+def _taken_out(graph: Any, X: Any, column: str) -> tuple[Any, Any]:
+    """Return X without a column, and the labels in it; attributes of networkx nodes are columns."""
+    attributes = X is None and is_networkx(graph)
+    if not attributes and not hasattr(X, "columns"):
+        raise DatasetError(
+            f"y={column!r} must be a column of a DataFrame X, or an attribute of networkx nodes; "
+            f"of tables: read_tables(…, predict={column!r}); of several node types: {{type: y}}"
+        )
+    own = graph.nodes.values() if attributes else [X.columns]
+    titles = dict.fromkeys(title for names in own for title in names)
+    if column not in titles:
+        raise DatasetError(f"y: {unknown_name('column', column, map(str, titles))}")
+    if attributes:
+        return None, dict(graph.nodes(data=column))
+    return X[[title for title in titles if title != column]], X[column]
+
+
+def _labels(graph: Any, problem: Problem, y: Any, column: str | None) -> EncodedLabels:
+    """Return the labels beside a graph or inside it, or of a column, as numbers of classes [N]."""
     n, first, classes = problem.num_nodes, problem.num_classified, None
     if y is None and isinstance(graph, Problem):
         known, classes = graph.labels >= 0, graph.classes
@@ -169,6 +194,10 @@ def _labels(graph: Any, problem: Problem, y: Any) -> EncodedLabels:
     if len(labels) not in (first, n):
         raise ModelError(f"the graph has {first} nodes but there are {len(labels)} labels")
     encoded = encode_labels(labels, classes)
+    count = len(encoded.classes)
+    if column is not None and encoded.classes.dtype.kind in "iuf" and count > MOST_NUMBERS:
+        message = numbers_refused(column, count, encoded.classes[0])
+        raise DatasetError(f"y: {message}; if each is a class: y=X[{column!r}]")
     if classes is None:
         check_classes(encoded.classes)
     if np.any(encoded.numbers[first:] >= 0):
@@ -192,11 +221,11 @@ def _checked_labels(y: Any) -> Any:
     if hasattr(y, "detach") or (hasattr(y, "__array__") and not hasattr(y, "__len__")):
         y = to_matrix(y)
     sizes = not sp.issparse(y) and hasattr(y, "__len__") and getattr(y, "ndim", 1) > 0
-    if y is None or (sizes and not isinstance(y, (str, bytes, Set))):
+    if y is None or (sizes and not isinstance(y, (bytes, Set))):
         return y
     raise ModelError(
-        f"y must be a list or array of one label per node, {UNKNOWN_LABELS}, or a mapping "
-        f"{{node: label}}; got an object of type {type(y).__name__}"
+        f"y must be a list or array of one label per node, {UNKNOWN_LABELS}, a mapping "
+        f"{{node: label}}, or the name of a column of X; got an object of type {type(y).__name__}"
     )
 
 

@@ -57,6 +57,8 @@ class TableOptions:
         label_columns: columns of the id and of the label.
         label_type: node type that classes belong to, the name of its first file; None is the
             one that has labels.
+        predict: column of the tables of nodes that has the labels, instead of a table of labels:
+            filled cells are known, empty ones are predicted, and it is not a feature.
         column_types: types of columns of the nodes, such as ``"age=number"``; others are
             detected. See `COLUMN_TYPES`; ``"*=skip"`` leaves out all others.
         header: whether the first row names the columns; None detects it.
@@ -78,6 +80,7 @@ class TableOptions:
     label_type: str | None = _option(
         "Node type to predict, of several --nodes files. (default: the one with labels)"
     )
+    predict: str | None = _option("Column of --nodes to predict where empty: instead of --labels.")
     column_types: tuple[str, ...] | None = _option(
         "Types of columns of --nodes: age=number,city=category,x=skip. (default: detect)"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,10 +37,11 @@ from nodecopy.read.database import (
 )
 from nodecopy.read.edges import build_graph, fetch_edges, load_edges
 from nodecopy.read.formats import PathLike, format_of, paths_of, sheet_of, stem_of
-from nodecopy.read.labels import load_labels, number_labels
+from nodecopy.read.labels import BOTH, load_labels, number_labels
 from nodecopy.read.node_types import assign_node_types
 from nodecopy.read.nodes import NodeTable, open_nodes, read_nodes
 from nodecopy.read.options import NA_WORDS, TableOptions
+from nodecopy.read.readings import as_text
 
 # What is done with files, and how long it takes compared with the rest.
 _STEPS = {
@@ -107,14 +109,10 @@ def read_tables(
     'edges.csv: dropped 1 self-loop'
     """
     settings = TableOptions(**options)
-    graphs = [path for path in paths_of(edges) if format_of(sheet_of(path)[0]) in GRAPH_FORMATS]
-    nodes = [*graphs, *(path for path in paths_of(nodes) if path not in graphs)]
+    nodes = _node_files(edges, nodes)
     if not paths_of(edges):
         raise DatasetError("`edges` names no file")
-    if settings.label_columns is not None and not labels:
-        raise DatasetError("`label_columns` is given, but no file of labels (`labels`)")
-    if settings.column_types is not None and not nodes:
-        raise DatasetError("`column_types` is given, but no file of nodes (`nodes`)")
+    _check_files(settings, labels=bool(labels), nodes=bool(nodes))
     if encoder is not None and node_types is None:
         node_types = tuple(getattr(encoder, "encoders", ()))
 
@@ -126,7 +124,7 @@ def read_tables(
             sources = open_nodes(db, nodes, encoder, node_types or ())
             begin("reading edges")
             directed = load_edges(db, edges)
-            load_labels(db, labels)
+            load_labels(db, labels, sources)
             of_fitted = _without_fitted(db, sources) if db.fitted_ids else []
             sizes, sources, of_types = assign_node_types(db, sources, node_types)
             if settings.label_type is not None and node_types is None and not sizes:
@@ -134,6 +132,7 @@ def read_tables(
                     f"`label_type` {settings.label_type}: there is one node type; `nodes` FILE for "
                     "each, with different ids"
                 )
+            sources = _predicting(sources, sizes, settings.predict)
             begin("numbering nodes")
             ids = number_nodes(db, [source.name for source in sources], by_type=bool(sizes))
             known = number_labels(db, len(ids))
@@ -180,6 +179,25 @@ def read_tables(
     )
 
 
+def candidate_column(
+    edges: PathLike | Sequence[PathLike],
+    nodes: PathLike | Sequence[PathLike] | None = None,
+    **options: Any,
+) -> str | None:
+    """Return the one column of tables of nodes that is filled in part; None for none or several."""
+    with Database(TableOptions(**options)) as db:
+        tables = open_nodes(db, _node_files(edges, nodes), None, ())
+        counts = {
+            table.title(cell): db.rows(
+                f"SELECT count({as_text(cell, db.options).sql}), count(*) FROM {table.name}"
+            )[0]
+            for table in tables
+            for cell in table.cells * (not table.triples)
+        }
+    partly = [column for column, (filled, rows) in counts.items() if 0 < filled < rows]
+    return partly[0] if len(partly) == 1 else None
+
+
 def places_in(ids: Ids, among: Ids) -> NDArray[np.int64]:
     """Return the place of each id among others, -1 where it is not there [n].
 
@@ -217,6 +235,39 @@ def _described(db: Database, sources: Sequence[NodeTable]) -> str:
     """Return SQL for the ids of tables of nodes, and of the fit that these add to."""
     own = (f"SELECT id FROM {source.name}" for source in sources)
     return " UNION ALL ".join(filter(None, [db.fitted_ids, *own]))
+
+
+def _node_files(
+    edges: PathLike | Sequence[PathLike], nodes: PathLike | Sequence[PathLike] | None
+) -> list[Path]:
+    """Return the files of nodes, those of graphs first, which hold edges, too."""
+    graphs = [path for path in paths_of(edges) if format_of(sheet_of(path)[0]) in GRAPH_FORMATS]
+    return [*graphs, *(path for path in paths_of(nodes) if path not in graphs)]
+
+
+def _check_files(settings: TableOptions, **given: bool) -> None:
+    """Refuse options on files that are not given, and labels that are given twice."""
+    if settings.predict is not None and given["labels"]:
+        raise DatasetError(BOTH)
+    needed = {"label_columns": "labels", "column_types": "nodes", "predict": "nodes"}
+    for option, files in needed.items():
+        if getattr(settings, option) is not None and not given[files]:
+            raise DatasetError(f"`{option}` is given, but no file of {files} (`{files}`)")
+
+
+def _predicting(sources: list[NodeTable], sizes: NodeTypes, column: str | None) -> list[NodeTable]:
+    """Return the tables; a column of the first node type has the labels, and is not a feature."""
+    if column is None:
+        return sources
+    first = next(iter(sizes), sources[0].node_type)
+    having = {source.node_type for source in sources if column in source.titles}
+    if first not in having:
+        names = ", ".join(sorted(having))
+        raise DatasetError(f"`predict`: {first} has no column {column!r}; these have one: {names}")
+    return [
+        one.predicting(column) if one.node_type == first and column in one.titles else one
+        for one in sources
+    ]
 
 
 def _read_columns(

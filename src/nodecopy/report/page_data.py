@@ -58,6 +58,7 @@ def page_data(result: Result, source: str, max_nodes: int = MAX_NODES) -> dict[s
         return {"sentence": sentence, "total": len(of), "nodes": listed} | values
 
     chosen, edges, suspects = lists.next_labels, lists.suspect_edges, lists.suspect_labels
+    missing = lists.missing_edges
     contradicted, columns = np.zeros(0, np.int64), {}
     if suspects is not None:
         contradicted = suspects.nodes[: _listed(suspects)]
@@ -83,6 +84,8 @@ def page_data(result: Result, source: str, max_nodes: int = MAX_NODES) -> dict[s
         "next": listing(_suggestions(result), chosen.nodes, gain=chosen.gain),
         "suspectLabels": listing(_suspect_labels(result), contradicted, **columns),
         "suspects": listing(_suspicion(result), edges.nodes, surprise=edges.surprise),
+        "missing": listing(_missing(result), missing.nodes, probability=missing.probability)
+        | ({"relation": missing.relation[:rows].tolist()} if graph.relations else {}),
         "nodes": page_nodes.node_columns(result, nodes),
         "links": packed_links(links, relations) | {"relationNames": list(graph.relations)},
         "map": _map(result, nodes, links),
@@ -278,6 +281,24 @@ def _suggestions(result: Result) -> str:
         "The nodes whose labels would tell most about the others, the best first: each is like "
         "many uncertain nodes, and unlike those above it. A gain of 10 means that its label tells "
         "as much as the labels of 10 nodes of which nothing is known, beside the labels above it."
+    )
+
+
+def _missing(result: Result) -> str:
+    """Say what the list of missing edges is, and how much to expect of it."""
+    missing = result.lists.missing_edges
+    if not len(missing.nodes):
+        none = "No pair is listed: none looks like an edge of this graph."
+        return _failure(result, "missing edges") or none
+    sample = ""
+    if missing.searched is not None:
+        sample = f" Pairs were looked for around {missing.searched:,} nodes drawn at random."
+    return (
+        f"{counted(len(missing.nodes), 'pair')} of nodes that are not linked, most like the edges "
+        "of this graph by their classes, shared neighbours, positions and features. The "
+        f"probability is that of a missing edge if {missing.share:.0%} of all edges are missing, "
+        f"checked on edges that were held out: about {missing.probability.sum():.0f} of these are "
+        f"then true.{sample}"
     )
 
 

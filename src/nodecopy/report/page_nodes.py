@@ -34,8 +34,8 @@ def choose_nodes(result: Result, max_nodes: int = MAX_NODES) -> NDArray[np.int64
     """Return the nodes that the page holds, in the order of their ids [n].
 
     All of them, if they are few enough; else those in its lists (suggested ones, ends of suspect
-    edges, those with a suspect label), some with a label, the least certain, and the ends of edges
-    drawn at random, which show what the graph is like.
+    and missing edges, those with a suspect label), some with a label, the least certain, and the
+    ends of edges drawn at random, which show what the graph is like.
     """
     count = len(result.given.labels)
     nodes = np.arange(count) if count <= max_nodes else _telling_nodes(result, max_nodes)
@@ -50,7 +50,8 @@ def _telling_nodes(result: Result, max_nodes: int) -> NDArray[np.int64]:
     least = np.argsort(certainty, kind="stable")
     labelled = least[result.labels[least] >= 0]
     lists = result.lists
-    listed = [lists.next_labels.nodes[:rows], lists.suspect_edges.nodes[:rows].ravel()]
+    pairs = lists.suspect_edges.nodes[:rows], lists.missing_edges.nodes[:rows]
+    listed = [lists.next_labels.nodes[:rows], *(some.ravel() for some in pairs)]
     if lists.suspect_labels is not None:
         listed.append(lists.suspect_labels.nodes[:rows])
     some, graph = max_nodes // 4, result.nodes("report").graph

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +17,7 @@ from nodecopy.problem.problem import Problem
 from nodecopy.problem.task import Split
 from nodecopy.read.labels import read_label_table
 from nodecopy.read.options import with_flags
-from nodecopy.read.tables import read_tables
+from nodecopy.read.tables import candidate_column, read_tables
 from nodecopy.result import Result
 from nodecopy.run.settings import FitSettings
 
@@ -42,10 +43,13 @@ def label_tables(settings: FitSettings, progress: Show = None) -> Run:
         settings: what to read, and how and where to fit.
         progress: show how far it is, see `progress_bar`; None does so on a terminal.
     """
-    if settings.edges is not None and settings.labels is None and settings.classes is None:
+    known = (settings.labels, settings.predict, settings.classes)
+    if settings.edges is not None and known == (None, None, None):
+        column = candidate_column(settings.edges, settings.nodes, **settings.reading)
         raise SpecError(
-            "labels is missing: name a file of the known labels (--labels FILE), or what the "
-            "classes are (--classes games,web)"
+            "labels is missing: name a file of the known labels (--labels FILE), a column of the "
+            f"nodes that is partly filled (--predict {shlex.quote(column or 'COLUMN')}), or what "
+            "the classes are (--classes games,web)"
         )
     # A scheduler that does not answer is noticed before anything is read.
     with opened(settings.executor) as executor:

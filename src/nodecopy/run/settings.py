@@ -27,6 +27,7 @@ from nodecopy.estimator.method import MethodName, method_of
 from nodecopy.features.scaling import Normalise
 from nodecopy.problem.dataset import SplitName, dataset_names
 from nodecopy.read.formats import paths_of
+from nodecopy.read.labels import BOTH
 from nodecopy.read.options import TableOptions
 from nodecopy.trust.sets import check_coverage
 
@@ -119,6 +120,8 @@ class FitSettings(TableOptions):
     def _check_source(self) -> None:
         """Refuse settings that do not apply to the source: tables, or a built-in dataset."""
         foreign = dict.fromkeys(_OF_BUILT_IN, "is for a built-in dataset: nodecopy fit cora")
+        if self.predict is not None and self.labels is not None:
+            raise SpecError(BOTH)
         if self.dataset is not None:
             if self.dataset not in dataset_names():
                 known = unknown_name("dataset", self.dataset, dataset_names())
@@ -151,7 +154,8 @@ class FitSettings(TableOptions):
         return {
             key: value
             for key, value in self.reading.items()
-            if value != getattr(TableOptions, key) and key not in ("label_columns", "label_type")
+            if value != getattr(TableOptions, key)
+            and key not in ("label_columns", "label_type", "predict")
         }
 
     @property

@@ -12,7 +12,8 @@ function start() {
   showSets();
   showNext();
   showSuspectLabels();
-  showSuspects();
+  showPairs("suspect", data.suspects, data.suspects.surprise, (s) => `${s.toFixed(1)} ×`, "#Surprise");
+  showPairs("missing", data.missing, data.missing.probability, percent, "#Probability");
   buildTable();
   addEventListener("hashchange", route);
   addEventListener("keydown", (event) => {

@@ -157,18 +157,21 @@ function showSuspectLabels() {
   if (total) host.append(growingTable(headings, rows, total, "suspect_labels.csv"));
 }
 
-function showSuspects() {
-  const { nodes: ends, surprise, total, sentence } = data.suspects;
+// Suspect or missing edges: the ends of each, their classes, and a number.
+function showPairs(name, { nodes: ends, relation, total, sentence }, values, text, heading) {
   const rows = ends.map(([u, v], i) => [
     nodeButton(u),
     className(nodes.predicted[u]),
     nodeButton(v),
     className(nodes.predicted[v]),
-    `${surprise[i].toFixed(1)} ×`,
+    ...(relation ? [relation[i]] : []),
+    text(values[i]),
   ]);
-  const headings = ["Node", "Predicted", "Node", "Predicted", "#Surprise"];
-  byId("suspect-list").append(make("p", {}, sentence));
-  if (total) byId("suspect-list").append(growingTable(headings, rows, total, "suspect_edges.csv"));
+  const between = relation ? ["Relation"] : [];
+  const headings = ["Node", "Predicted", "Node", "Predicted", ...between, heading];
+  const host = byId(`${name}-list`);
+  host.append(make("p", {}, sentence));
+  if (total) host.append(growingTable(headings, rows, total, `${name}_edges.csv`));
 }
 
 function showComponents() {
