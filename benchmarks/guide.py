@@ -90,10 +90,14 @@ def take_screenshots(folder: Path, pictures: list[str]) -> None:
         return
     with browser() as driver:
         for run in runs:
-            page = Screen(driver, folder / run / "report.html")
-            page.open()
-            time.sleep(_SETTLING)
-            assert driver.save_screenshot(str(folder / f"gallery-{run}.png"))
+            screenshot(driver, folder / run, folder / f"gallery-{run}.png")
+
+
+def screenshot(driver: Any, run: Path, picture: Path) -> None:
+    """Keep what a screen shows of the report of a run folder."""
+    Screen(driver, run / "report.html").open()
+    time.sleep(_SETTLING)
+    assert driver.save_screenshot(str(picture))
 
 
 def _compare(shown: str, printed: str) -> None:
@@ -102,26 +106,18 @@ def _compare(shown: str, printed: str) -> None:
     assert not missing, f"not printed: {missing}; printed:\n{printed}"
 
 
-def photograph_report() -> None:
-    """Fit Cora as `make run` does, and keep a picture of the first screen of its report."""
-    from tests.browser import Page as Browsed
-    from tests.browser import browser
-
+def picture_of_readme() -> None:
+    """Fit Cora as `make run` does, and keep a screenshot of its report."""
     with tempfile.TemporaryDirectory() as folder, browser() as driver:
         assert cli.main(["fit", "cora", "--labels-per-class", "5", "--out", folder]) == 0
-        shown = Browsed(driver, Path(folder, "report.html"))
-        shown.open()
-        shown.run("graphMap.view.renderer.refresh() && 1")
-        driver.save_screenshot(str(GUIDE.parent / "images" / "report.png"))
+        screenshot(driver, Path(folder), GUIDE.parent / "images" / "report.png")
 
 
 def main(names: list[str]) -> None:
     """Follow pages, and keep the pictures that they drew."""
-    if "report" in names:
-        photograph_report()
-        names = [name for name in names if name != "report"]
-        if not names:
-            return
+    if names == ["report"]:
+        picture_of_readme()
+        return
     home = Path.cwd()
     for name in names or sorted(path.stem for path in GUIDE.glob("*.md")):
         page, start = Page(name), time.process_time()
