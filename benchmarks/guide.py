@@ -19,6 +19,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,6 @@ from tests.browser import Page as Screen
 from tests.browser import browser
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guide"
-# Seconds until charts and maps stand still.
-_SETTLING = 3
 PICTURE = re.compile(r"\]\(\.\./images/([\w-]+\.\w+)\)")
 
 
@@ -81,43 +80,36 @@ def run_line(program: str, *words: str) -> None:
         assert cli.main(words) == 0, words
 
 
-def take_screenshots(folder: Path, pictures: list[str]) -> None:
-    """Take the pictures that are screenshots: what a screen shows of reports in a folder."""
-    runs = [
-        picture[len("gallery-") : -len(".png")] for picture in pictures if "gallery-" in picture
-    ]
-    if not runs:
-        return
-    with browser() as driver:
-        for run in runs:
-            screenshot(driver, folder / run, folder / f"gallery-{run}.png")
-
-
-def screenshot(driver: Any, run: Path, picture: Path) -> None:
-    """Keep what a screen shows of the report of a run folder."""
-    Screen(driver, run / "report.html").open()
-    time.sleep(_SETTLING)
-    assert driver.save_screenshot(str(picture))
-
-
 def _compare(shown: str, printed: str) -> None:
     lines = {re.sub(r"\d", "0", line.rstrip()) for line in printed.splitlines()}
     missing = [line for line in shown.splitlines() if re.sub(r"\d", "0", line) not in lines]
     assert not missing, f"not printed: {missing}; printed:\n{printed}"
 
 
-def picture_of_readme() -> None:
-    """Fit Cora as `make run` does, and keep a screenshot of its report."""
-    with tempfile.TemporaryDirectory() as folder, browser() as driver:
+def photograph_report() -> None:
+    """Fit Cora as `make run` does, and keep a picture of the first screen of its report."""
+    with tempfile.TemporaryDirectory() as folder:
         assert cli.main(["fit", "cora", "--labels-per-class", "5", "--out", folder]) == 0
-        screenshot(driver, Path(folder), GUIDE.parent / "images" / "report.png")
+        photograph({Path(folder, "report.html"): GUIDE.parent / "images" / "report.png"})
+
+
+def photograph(pictures: Mapping[Path, Path | str]) -> None:
+    """Keep pictures of the first screens of reports."""
+    with browser() as driver:
+        for report, picture in pictures.items():
+            page = Screen(driver, report)
+            page.open()
+            page.run("graphMap.view.renderer.refresh() && 1")
+            assert driver.save_screenshot(str(picture))
 
 
 def main(names: list[str]) -> None:
     """Follow pages, and keep the pictures that they drew."""
-    if names == ["report"]:
-        picture_of_readme()
-        return
+    if "report" in names:
+        photograph_report()
+        names = [name for name in names if name != "report"]
+        if not names:
+            return
     home = Path.cwd()
     for name in names or sorted(path.stem for path in GUIDE.glob("*.md")):
         page, start = Page(name), time.process_time()
@@ -125,7 +117,12 @@ def main(names: list[str]) -> None:
             os.chdir(folder)
             page.follow()
             os.chdir(home)
-            take_screenshots(Path(folder), page.pictures)
+            runs = re.findall(r"gallery-(\w+)\.png", " ".join(page.pictures))
+            taken = {
+                Path(folder, run, "report.html"): f"{folder}/gallery-{run}.png" for run in runs
+            }
+            if taken:
+                photograph(taken)
             drawn = [picture for picture in page.pictures if Path(folder, picture).exists()]
             for picture in drawn:
                 shutil.copy(Path(folder, picture), GUIDE.parent / "images" / picture)
