@@ -146,6 +146,16 @@ def explained(table: Problem, node: int, fit: Fit, around: Sequence[str]) -> dic
     return evidence_block(why, fit.labels.names, place, table.title)
 
 
+def class_probabilities(node: int, fit: Fit, count: int) -> list[float] | None:
+    """Return the probabilities of so many classes, zero for new ones; None before a fit."""
+    if fit.result is None:
+        return None
+    probabilities = np.zeros(count)
+    probabilities[fit.result.classes] = fit.result.probabilities[node]
+    by_class: list[float] = probabilities.round(4).tolist()
+    return by_class
+
+
 class NodeMap:
     """The map of all nodes, or of a sample of a large graph.
 

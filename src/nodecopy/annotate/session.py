@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from nodecopy.annotate import node_view
 from nodecopy.annotate.answers import Answers, file_time
-from nodecopy.annotate.node_view import NodeMap, NodeRows, explained, neighbourhood
 from nodecopy.annotate.refit import Fit, Labels, Refitter
 from nodecopy.core.errors import InputError, NodecopyError, RunError, counted, shown
 from nodecopy.core.files import regular_file
@@ -119,8 +119,8 @@ class Session:
             if answers.problem:
                 raise RunError(answers.problem)
             gone = len(answers.labels) - len(self._labels())
-            self._rows = NodeRows(settings, table)
-            self._map = NodeMap(table, settings.random_state)
+            self._rows = node_view.NodeRows(settings, table)
+            self._map = node_view.NodeMap(table, settings.random_state)
             left = f"{counted(gone, 'label')} of nodes that are not in the tables: left out"
             notes = (*table.notes, whole, *taken, left if gone else "", answers.edited)
             self.notes = tuple(filter(None, notes))
@@ -274,24 +274,18 @@ class Session:
         cells, more = self._rows.of(node)
         with self._lock:
             fit, label, known = self._fit, self.answers.labels.get(id), self._known()
-            place = {name: k for k, name in enumerate(self.answers.classes)}
-        around = neighbourhood(self.table, node, known, fit)
-        probabilities: list[float] | None = None
-        why = None
-        if fit.result is not None:
-            by_class = np.zeros(len(place))
-            by_class[fit.result.classes] = fit.result.probabilities[node]
-            probabilities = by_class.round(4).tolist()
-            if fit.explains:
-                why = explained(self.table, node, fit, around["ids"])
+            count = len(self.answers.classes)
+        around = node_view.neighbourhood(self.table, node, known, fit)
         return {
             "id": id,
             "name": self.table.title(node),
             "label": label,
-            "probabilities": probabilities,
+            "probabilities": node_view.class_probabilities(node, fit, count),
             "columns": cells,
             "moreColumns": more,
-            "why": why,
+            "why": node_view.explained(self.table, node, fit, around["ids"])
+            if fit.explains
+            else None,
             "around": around,
         }
 

@@ -20,6 +20,7 @@ class GraphMap {
     this.source = source;
     this.classes = new Set(); // shown alone; all where empty
     this.matches = null; // of the search
+    this.named = []; // names on the map
     this.host = make("div", {
       class: "map-view",
       role: "application",
@@ -167,17 +168,22 @@ class GraphMap {
     this.placeNames();
   }
 
+  // In the middle, or a line below or above it where another name is; none where there is no room.
   placeNames() {
     const near = this.view.camera.getState().ratio < 0.4;
     const taken = [];
-    for (const { name, k, x, y } of this.named ?? []) {
-      const at = this.view.renderer.graphToViewport({ x, y });
+    for (const { name, k, x, y } of this.named) {
+      const middle = this.view.renderer.graphToViewport({ x, y });
+      const half = 3.7 * name.textContent.length + 4; // of its width, in pixels
+      const covered = (at) =>
+        taken.some((other) => Math.abs(other.y - at.y) < 17 && Math.abs(other.x - at.x) < half + other.half);
+      const places = [0, 18, -18].map((down) => ({ x: middle.x, y: middle.y + down, half }));
+      const at = places.find((place) => !covered(place));
+      const absent = this.classes.size > 0 && !this.classes.has(k);
+      name.hidden = near || absent || this.matches !== null || at === undefined;
+      if (name.hidden) continue;
       name.style.transform = `translate(${at.x}px, ${at.y}px) translate(-50%, -50%)`;
-      const half = 4 * name.textContent.length + 4;
-      const covered = taken.some((other) => Math.abs(other.y - at.y) < 20 && Math.abs(other.x - at.x) < half + other.half);
-      const absent = this.classes.size && !this.classes.has(k);
-      name.hidden = near || covered || Boolean(absent) || this.matches !== null;
-      if (!name.hidden) taken.push({ ...at, half });
+      taken.push(at);
     }
   }
 }
