@@ -35,8 +35,9 @@ from nodecopy.read.objects import read_problem
 from nodecopy.result import Result
 from nodecopy.stack.stacked import FittedStack
 
-# Nodes around the new ones that a model of a large graph is applied to, at most.
-_AROUND = 5_000
+# Nodes around the new ones that a model of a large graph is applied to, at most: for each of them,
+# and where they are few.
+_AROUND_EACH, _AROUND = 1_000, 10_000
 _SHOWN = 3
 
 Nodes = NDArray[np.int64]
@@ -146,7 +147,8 @@ def grow(result: Result, new: Problem, places: Nodes | None = None) -> Grown:
     """
     given = result.nodes("new nodes")
     places = given.places(new.ids.tolist()) if places is None else places
-    fresh, old = np.flatnonzero(places < 0), _part(result, places[places >= 0])
+    fresh = np.flatnonzero(places < 0)
+    old = _part(result, places[places >= 0], max(_AROUND, _AROUND_EACH * len(fresh)))
     if not len(fresh):
         raise ModelError(f"none of {counted(len(places), 'node')} is new: all are nodes of the fit")
     if given.hubs is not None:
@@ -182,14 +184,17 @@ def _check_linked(new: Problem, places: Nodes) -> None:
         )
 
 
-def _part(result: Result, linked: Nodes) -> Nodes:
-    """Return the nodes of the fit that the model is applied to, ascending."""
+def _part(result: Result, linked: Nodes, around: int) -> Nodes:
+    """Return the nodes of the fit that the model is applied to, ascending.
+
+    They are those that it was fitted to, and as many around those that new nodes are linked to.
+    """
     part = result.model.part if isinstance(result.model, FittedStack) else None
     if part is None:
         return np.arange(result.given.num_nodes)
     if not len(linked):
         return part
-    return np.union1d(part, reach(result.given.graph, linked, Diffusion().coefficients, _AROUND))
+    return np.union1d(part, reach(result.given.graph, linked, Diffusion().coefficients, around))
 
 
 def _grown_problem(

@@ -60,6 +60,8 @@ _NODES_PER_WALK = 10
 _LEAST_WEIGHT = 0.01
 # Nodes times classes beyond which these are left out of any graph, to save memory.
 _MOST_PROBABILITIES = 2**22
+# Nodes up to which features are mapped once, for all components.
+_MAPPED_AT_ONCE = 2**15
 # Nodes times classes times components up to which a graph that was fitted in part keeps what each
 # component predicts, for explanations.
 _MOST_KEPT = 2**26
@@ -418,8 +420,12 @@ class FittedStack(Fitted):
         return self.pool.posterior(reported())
 
     def mapped(self, features: FeatureMatrix) -> Any:
-        """Return features as the components see them."""
-        return features if self.features is None else self.features.rows(features)
+        """Return features as the components see them; of many nodes, made when they are used."""
+        if self.features is None:
+            return features
+        if features.shape[0] > _MAPPED_AT_ONCE:
+            return self.features.rows(features)
+        return frozen(self.features.apply(features))
 
 
 def _predicted(
