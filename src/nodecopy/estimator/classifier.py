@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from nodecopy.classifiers import Fitted, NodeClassifier, Posterior
+from nodecopy.classifiers.class_descriptions import guess_classes
 from nodecopy.core.errors import FormatError, ModelError, NotFittedError, shown
 from nodecopy.core.executors import check_executor, opened
 from nodecopy.core.machine import torch_defaults
@@ -21,7 +22,6 @@ from nodecopy.estimator.growth import Grown, grow, read_new
 from nodecopy.estimator.method import (
     MethodName,
     fitted_by,
-    guess_classes,
     method_of,
     predict_another,
     with_class_prior,
@@ -139,7 +139,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X: features [N, D], dense or sparse, a row per node; stored sparse if less than a
                 quarter of them are non-zero, and dense otherwise. Columns of a pandas or polars
                 DataFrame may be numbers with gaps, booleans, dates, categories and text
-                (`nodecopy.features.encoding`). Nodes of a networkx graph are in
+                (`nodecopy.features.column_encoder`). Nodes of a networkx graph are in
                 the order of ``list(graph)``. None takes those of a PyTorch Geometric Data or
                 the attributes of networkx nodes, or, where there are none, `structural_features` of
                 the graph, with a warning. By node type, {node_type: X}: `nodecopy.read.hetero`;
