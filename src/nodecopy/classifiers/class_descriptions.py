@@ -37,8 +37,8 @@ from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
 from nodecopy.problem.problem import Problem
 from nodecopy.problem.task import Task
 
-# What names of classes have in place of spaces.
-_SEPARATORS = re.compile(r"[_:/\-\s]+")
+# What names of classes have where they are words, and in place of spaces.
+_WORD, _SEPARATORS = re.compile(r"[^\W\d_]{3}"), re.compile(r"[_:/\-\s]+")
 GUESSES = (
     "no node has a label: predictions are guesses from the descriptions of the classes, which "
     "nothing has checked; next_labels.csv has the nodes whose labels would help most"
@@ -107,14 +107,15 @@ class ClassDescriptions:
         scores = (scores - scores.mean(0)) / np.maximum(scores.std(0), 1e-6)
         nodes, classes = _surest(scores)
         weights, bias = np.zeros((d, k), np.float32), np.zeros(k, np.float32)
-        rows = unit_rows(around)[nodes]
-        learnt = LogisticRegression(C=_INVERSE, max_iter=200).fit(rows, classes)
-        sign = np.array([-0.5, 0.5])[:, None]
-        binary = len(learnt.classes_) == 2
-        weights[:, learnt.classes_] = (sign * learnt.coef_ if binary else learnt.coef_).T
-        bias[learnt.classes_] = sign[:, 0] * learnt.intercept_ if binary else learnt.intercept_
-        absent = np.setdiff1d(np.arange(k), learnt.classes_)
-        bias[absent] = bias.min() - 5.0
+        if len(np.unique(classes)) > 1:  # else the descriptions tell no class from another
+            rows = unit_rows(around)[nodes]
+            learnt = LogisticRegression(C=_INVERSE, max_iter=200).fit(rows, classes)
+            sign = np.array([-0.5, 0.5])[:, None]
+            binary = len(learnt.classes_) == 2
+            weights[:, learnt.classes_] = (sign * learnt.coef_ if binary else learnt.coef_).T
+            bias[learnt.classes_] = sign[:, 0] * learnt.intercept_ if binary else learnt.intercept_
+            absent = np.setdiff1d(np.arange(k), learnt.classes_)
+            bias[absent] = bias.min() - 5.0
         fitted = FittedDescriptions(weights, bias, np.zeros((0, k)))
         return replace(fitted, probabilities=fitted.of(around))
 
@@ -167,10 +168,19 @@ def described_classes(described: Any, classes: NDArray[Any]) -> dict[Any, str]:
     """Return a description of each class, its name where there is none; nothing without any.
 
     Args:
-        described: the argument ``class_descriptions`` of `NodeCopyClassifier`; None is nothing.
+        described: the argument ``class_descriptions`` of `NodeCopyClassifier`; None is the names of
+            the classes, if all of them are words.
         classes: the labels that the classes stand for [K].
+
+    >>> described_classes(None, np.array(["web_sites", "mail"]))
+    {'web_sites': 'web sites', 'mail': 'mail'}
+    >>> described_classes(None, np.array(["A1", "mail"])), described_classes((), np.array(["mail"]))
+    ({}, {})
     """
-    names, described = classes.tolist(), () if described is None else described
+    names = classes.tolist()
+    if described is None:
+        words = all(isinstance(one, str) and _WORD.search(one) for one in names)
+        described = names if words else ()
     if not isinstance(described, Mapping):
         described = {one: one for one in described}
     if not described:

@@ -77,7 +77,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             (`nodecopy.features.text_model`).
         class_descriptions: what the classes mean, {class: description}, or a list of names that
             say it. With a text model they are one more component, whose weight held-out labels
-            decide; without any label, predictions are guesses from them alone.
+            decide; without any label, predictions are guesses from them alone. None takes the
+            names of the classes, if all are words, and ``{}`` describes none.
         random_state: a seed, a NumPy Generator or RandomState, or None for a fresh seed at each
             fit.
         progress: show a bar while fitting; None shows one on a terminal. A function is called with

@@ -330,7 +330,7 @@ def _sets(values: Strings, separator: str | None) -> list[tuple[str, ...]]:
 
 def _has_sentences(values: Strings) -> bool:
     """Tell whether cells are sentences, by the medians of their words and capitals."""
-    cells = [_WORD.findall(spaced(value)) for value in values.tolist() if value is not None]
+    cells = [_WORD.findall(spaced(value)) for value in values.tolist() if value]
     if not cells:
         return False
     capitals = [sum(word[0].isupper() and not word.isupper() for word in cell) for cell in cells]
