@@ -183,6 +183,7 @@ def test_an_explanation_names_labelled_texts_of_a_similar_meaning():
         ("{}son, Miss Elisabeth Mary Walton", False),
         ("{}ford Regional Airport North", False),
         ("{} reads and sorts electronic mail", True),
+        ("{}-Strategiespiel über die Kriegsführung der Römer", True),
         ("A Survey of {} for Graphs, Trees, Networks and Tables", True),
         ("{}を読み書きするためのプログラム", True),
     ],
@@ -220,6 +221,15 @@ def test_the_packaged_model_computes_what_sentence_transformers_does_with_its_fo
     assert folder.digest == packaged.digest
     texts = ["chess", "a program to read mail", "a long text " * 200, "日本語 ñ 🙂", "x"]
     np.testing.assert_allclose(packaged.embed(texts), folder.encode(texts), atol=1e-3)
+
+
+@installed
+def test_what_would_take_too_long_is_read_as_words_with_a_line(monkeypatch):
+    monkeypatch.setattr(text_model, "_LONGEST", -1.0)
+    vectors, meaning, note = read_texts(["a program to read mail", "a game of chess"], "auto")
+    assert vectors is meaning is None
+    assert "10 minutes" in note
+    assert read_texts(["a game of chess"], PACKAGED).vectors is not None
 
 
 @installed

@@ -53,9 +53,9 @@ NO_ROW = "row" + MISSING
 OTHER = "(other)"
 # Words of all text columns together; from so many rows on, a word must occur in two of them.
 _MOST_WORDS, _ENOUGH_ROWS = 10_000, 50
-# Words of a cell that is a sentence, in the median of a column, and of one whose words are mostly
-# capitalised: codes have fewer, and so have names of persons and places.
-_SENTENCE, _TITLE, _CAPITALISED = 4, 7, 0.6
+# Words of a cell that is a sentence, in the median of a column, and of one whose words are nearly
+# all capitalised: codes have fewer, and so have names of persons and places.
+_SENTENCE, _TITLE, _CAPITALISED = 4, 7, 0.9
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # Numbers beside other blocks: nodes that others are compared with.
 _KERNEL = KernelMap(landmarks=64, most_columns=2**31)
