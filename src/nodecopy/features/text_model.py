@@ -329,11 +329,6 @@ def read_texts(
     if vectors is None:
         slow = f"embedding {counted(len(texts), 'text')} would take more than 10 minutes"
         return ReadTexts(None, None, f"{slow}: words alone are used; text_model {PACKAGED} waits")
-    if fitted is not None and vectors.shape[1] not in (0, fitted.dimension):
-        raise ModelError(
-            f"{model.name} has vectors of {vectors.shape[1]} numbers, the model was fitted to "
-            f"{fitted.dimension}: name the text model of the fit by text_model"
-        )
     dimension = vectors.shape[1] if fitted is None else fitted.dimension
     if vectors.shape[1] < dimension:  # no text at all
         vectors = np.zeros((len(texts), dimension), np.float32)
