@@ -12,13 +12,17 @@ the nodes of `suggest`, and *with audit* is the labelling page: one in four is d
 more rules do the same with a person whose answers are wrong in 20 % of the cases, also when asked
 again: *wrong* never asks again, *wrong, asked again* spends up to a fifth of the answers on labels
 that are more likely wrong than right.
+
+Debian's packages by section (benchmarks/regret_tasks.py; needs the extra ``text``) have
+descriptions, and their classes names: *with names* is the labelling page with ``--classes``, which
+begins with guesses, at 0, 1, 2 and 5 labels per class, against *with audit*, the page without.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -30,13 +34,16 @@ from benchmarks.compared import (
     Key,
     Row,
     ScoredTask,
+    arguments,
+    compute,
     draw_curve,
     legend_above,
-    main,
+    publish,
     shared_rows,
     standard_error,
 )
 from benchmarks.markdown import markdown_rows
+from benchmarks.regret_tasks import debian
 from benchmarks.synthetic_graphs import as_problem
 from nodecopy.core.rng import stream
 from nodecopy.estimator import NodeCopyClassifier
@@ -47,6 +54,7 @@ from nodecopy.problem.task import Task
 from nodecopy.trust.accuracy import EstimatedAccuracy, forecast
 
 STAGES, SHOWN, TESTED = (2, 3, 5, 7, 10, 14, 20), (2, 5, 10, 20), 1000
+DESCRIBED, NAMED, FROM_NOTHING = "Debian by section", "with names", (0, 1, 2, 5)
 AUDIT, AGAIN, WRONG, LIKELY = 4, 5, 0.2, 0.5
 DATASETS = ("cora", "citeseer", "pubmed")
 MADE = ("homophily 0.7", "power-law degrees", "units of all sizes")
@@ -65,7 +73,12 @@ class Session:
 
     def __post_init__(self) -> None:
         task, truth = self.problem.task, self.problem.truth
-        self.classifier = NodeCopyClassifier(random_state=self.trial, progress=False)
+        names = dict(enumerate(self.problem.names)) if self.rule == NAMED else {}
+        self.classifier = NodeCopyClassifier(
+            random_state=self.trial, progress=False, class_descriptions=names
+        )
+        columns = self.problem.columns
+        self.nodes = task.graph, task.features if columns is None else columns
         self.given: dict[int, int] = {}
         self.suggested: list[int] = []
         self.looked, self.wrong_among = set(), 0
@@ -77,9 +90,12 @@ class Session:
     def row(self) -> Row:
         """Label to the last stage; return what was true and what was estimated at each."""
         row: Row = {"counts": [], "accuracy": [], "rest": [], "estimate": []}
-        task, truth, answers = self.problem.task, self.problem.truth, 0
-        for stage in STAGES:
-            more, self.asked = stage * self.classes - answers, []
+        truth, answers = self.problem.truth, 0
+        for stage in FROM_NOTHING if self.problem.names else STAGES:
+            if stage == 0:
+                row["accuracy"].append(self._guessed())
+                continue
+            more = stage * self.classes - answers
             if self.rule == ASKED and answers:
                 more -= self._look_again(more // AGAIN)
             for node in self._choose(more):
@@ -87,7 +103,7 @@ class Session:
             answers = stage * self.classes
             y = np.full(len(truth), -1)
             y[list(self.given)] = list(self.given.values())
-            self.classifier.fit(task.graph, task.features, y, suggested=self.suggested)
+            self.classifier.fit(*self.nodes, y, suggested=self.suggested)
             right = self.classifier.predict() == truth
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # shares of classes that differ
@@ -99,6 +115,13 @@ class Session:
             row["estimate"].append([round(value, 4) for value in values])
         return row | {"again": [len(self.looked), self.wrong_among]}
 
+    def _guessed(self) -> float | None:
+        """Guess from names alone, where there are any; return the accuracy."""
+        if self.rule != NAMED:
+            return None
+        right = self.classifier.fit(*self.nodes).predict() == self.problem.truth
+        return round(float(right[self.problem.test].mean()), 4)
+
     def _choose(self, count: int) -> list[int]:
         taken = np.union1d(self.never, list(self.given)).astype(np.int64)
         free = np.setdiff1d(np.arange(len(self.problem.truth)), taken)
@@ -107,8 +130,8 @@ class Session:
         if self.rule in ("entropy", "PageRank"):
             score = self.classifier.posterior_.entropy if self.rank is None else self.rank
             return free[np.argsort(-score[free], kind="stable")[:count]].tolist()
-        task, drawn = self.problem.task, []
-        given = () if self.given else (task.graph, task.features)
+        drawn: list[int] = []
+        given = () if self.given or self.rule == NAMED else self.nodes
         if self.rule != SUGGESTED:
             target = (len(self.given) + count) // AUDIT
             audit = target - (len(self.given) - len(self.suggested))
@@ -160,6 +183,16 @@ def made_problem(name: str, _: int, trial: int) -> ScoredTask:
     return ScoredTask(problem.task, problem.truth, np.sort(half))
 
 
+def described_problem(_: int, trial: int) -> ScoredTask:
+    """Return Debian's packages by section, without labels, and half of them as test nodes."""
+    table = debian("section")
+    truth, graph = table.classes, Graph.from_scipy(table.adjacency)
+    test = stream(trial, "tested", DESCRIBED).permutation(len(truth))[: len(truth) // 2]
+    none = np.zeros((len(truth), 1), np.float32)
+    task = Task.of(graph, none, truth, [0], num_classes=len(table.names))
+    return ScoredTask(task, truth, np.sort(test), columns=table.columns, names=table.names)
+
+
 COMPARISON = Comparison(
     cases={
         **{name: partial(dataset_problem, name) for name in DATASETS},
@@ -170,11 +203,34 @@ COMPARISON = Comparison(
     rows=Path("results", "acquisition.jsonl"),
     measure=lambda problem, rule, trial: Session(problem, rule, trial).row(),
 )
+NAMES = replace(
+    COMPARISON,
+    cases={DESCRIBED: described_problem},
+    methods={rule: partial(lambda rule, _: rule, rule) for rule in (AUDITED, NAMED)},
+)
 
 
 def tables(rows: Mapping[Key, Row]) -> str:
-    """Return tables of accuracy, of the estimates on the way, and of wrong answers."""
-    return "\n\n".join([accuracies(rows), *estimates(rows), *wrong_answers(rows)])
+    """Return tables of accuracy, of the estimates on the way, of wrong answers and of names."""
+    without = {key: row for key, row in rows.items() if key[0] != DESCRIBED}
+    parts = [accuracies(without), *estimates(without), *wrong_answers(without)]
+    return "\n\n".join([*parts, *from_names(rows)])
+
+
+def from_names(rows: Mapping[Key, Row]) -> Iterator[str]:
+    """Yield a table of accuracy where classes have names, against sessions without."""
+    cell = shared_rows(NAMES, rows, DESCRIBED, 0)
+    lines = [
+        [f"{rule} ({len(several)})", *(_mean(one) for one in zip(*several, strict=True))]
+        for rule, several in ((r, [row["accuracy"] for row in many]) for r, many in cell.items())
+    ]
+    if lines:
+        heads = [f"{stage} per class" for stage in FROM_NOTHING]
+        yield markdown_rows([f"{DESCRIBED}, accuracy, % (repeats)", *heads], lines)
+
+
+def _mean(values: tuple[float | None, ...]) -> str:
+    return "–" if None in values else f"{100 * np.mean(values):.1f}"  # type: ignore[arg-type]
 
 
 def _curves(rows: Mapping[Key, Row], case: str, rules: tuple[str, ...]) -> dict[str, np.ndarray]:
@@ -277,4 +333,11 @@ def figure(rows: Mapping[Key, Row]) -> bytes:
 
 
 if __name__ == "__main__":
-    main(COMPARISON, __doc__, tables, figure)
+    parser = arguments(COMPARISON, __doc__)
+    parser.add_argument("--figure", type=Path, help="draw the curves into this SVG file")
+    chosen = parser.parse_args()
+    compute(COMPARISON, chosen)
+    rows = compute(NAMES, chosen)
+    publish(tables(rows), chosen.page)
+    if chosen.figure:
+        chosen.figure.write_bytes(figure(rows))

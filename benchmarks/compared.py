@@ -36,13 +36,16 @@ class ScoredTask:
     """What methods see, the true classes of all nodes [N], and the nodes that are tested.
 
     Where labels were drawn at random, classes of which none was drawn have the highest numbers.
-    ``calibration`` are further nodes whose labels split conformal prediction may read.
+    ``calibration`` are further nodes whose labels split conformal prediction may read; ``columns``
+    are a table of the nodes, in the place of features, and ``names`` those of the classes.
     """
 
     task: Task
     truth: np.ndarray
     test: np.ndarray
     calibration: np.ndarray | None = None
+    columns: Any = None
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

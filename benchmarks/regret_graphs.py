@@ -30,12 +30,14 @@ class Table:
         classes: the class of each node [N]; -1 for nodes of a second type, which come last and have
             neither classes nor columns.
         source: where the data come from.
+        names: of the classes, where they have any.
     """
 
     edges: np.ndarray
     columns: pd.DataFrame | sp.csr_array | np.ndarray | None
     classes: np.ndarray
     source: str = "generated"
+    names: tuple[str, ...] = ()
 
     @property
     def adjacency(self) -> sp.csr_array:
@@ -78,7 +80,7 @@ class Table:
         elif columns is not None:
             columns = columns[nodes]
         edges = edges[(edges >= 0).all(1)]
-        return Table(edges, columns, self.classes[nodes], self.source)
+        return Table(edges, columns, self.classes[nodes], self.source, self.names)
 
 
 def nearest(points: np.ndarray, near: int = 5) -> np.ndarray:

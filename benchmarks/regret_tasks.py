@@ -71,7 +71,10 @@ def table(
     numbers = np.stack([index.get_indexer(ends[end]) for end in ends], axis=1)
     commonest = classes.value_counts().index[:most_classes]
     codes = pd.Categorical(classes, commonest).codes.astype(np.int64)
-    made = Table(numbers[(numbers >= 0).all(1)], columns.reset_index(drop=True), codes, source)
+    names = tuple(map(str, commonest))
+    made = Table(
+        numbers[(numbers >= 0).all(1)], columns.reset_index(drop=True), codes, source, names
+    )
     kept = (codes >= 0) | (np.arange(len(codes)) >= len(codes) - second)
     return made.part(np.flatnonzero(kept)).sampled()
 

@@ -30,6 +30,7 @@ from benchmarks import (
     regret,
     relations,
     suspect_edges,
+    text_tables,
     trust,
     unseen_classes,
     weights,
@@ -80,6 +81,7 @@ PAGES: dict[str, Callable[[str], str]] = {
     "reference/index.md": reference.page_text,
     "regret.md": block(regret.tables, regret.COMPARISON.rows, "regret"),
     "tables.md": block(debian_tables.tables, debian_tables.COMPARISON.rows, "debian"),
+    "text.md": block(text_tables.tables, text_tables.LARGE.rows),
     "trust.md": lambda page: UNSEEN(RANDOM(block(trust.tables, trust.ROWS)(page))),
     "weights.md": block(weights.tables, weights.COMPARISON.rows),
     "wrong-graphs.md": lambda page: ATTACKS(

@@ -47,16 +47,25 @@ def test_labels_decide_what_descriptions_count():
     truth = np.array(["games", "letters"])[y]
     labels = {node: truth[node] for node in range(8)}
     weights = {}
-    for name, described in {"right": DESCRIBED, "none": {}}.items():
+    for name, described in {"right": DESCRIBED, "none": {}, "own names": None}.items():
         clf = classifier(class_descriptions=described).fit(graph, frame, labels)
         scores = {one.name: one.weight for one in clf.result_.components}
         weights[name] = scores.get("class descriptions", 0.0)
         assert (clf.predict() == truth).mean() > 0.9
     assert weights["right"] > 0.01
     assert weights["none"] == 0.0
+    assert weights["own names"] > 0.0
     guessed = classifier(class_descriptions=DESCRIBED).fit(graph, frame).add_labels(labels)
     assert (guessed.predict() == truth).mean() > 0.9
     assert guessed.held_out_ is not None
+
+
+def test_names_that_are_no_words_say_nothing():
+    frame, y, graph = sentences(60)
+    for labels in (y, np.array(["A1", "letters"])[y]):
+        known = dict(enumerate(labels[:8].tolist()))
+        clf = classifier().fit(graph, frame, known)
+        assert "class descriptions" not in [one.name for one in clf.result_.components]
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 from nodecopy import NodeCopyClassifier
 from nodecopy.core.errors import DatasetError
 from nodecopy.core.saving import load, save
+from nodecopy.features.column_encoder import ColumnEncoder
 from nodecopy.features.columns import columns_of_frame
-from nodecopy.features.encoding import ColumnEncoder
 from nodecopy.read.synthetic import planted_partition
 
 MONTHS = pd.to_datetime(

@@ -176,11 +176,25 @@ def test_an_explanation_names_labelled_texts_of_a_similar_meaning():
     assert any(f"“{text}” (0)" in str(row.name) for text in frame["text"][:12])
 
 
-def test_codes_and_short_names_are_no_sentences():
-    frame, y, graph = sentences(60)
-    frame["text"] = [f"AB-{i} {i % 7}" for i in range(60)]
+@pytest.mark.parametrize(
+    ("cell", "sentence"),
+    [
+        ("AB-{} 7 C 19", False),
+        ("{}son, Miss Elisabeth Mary Walton", False),
+        ("{}ford Regional Airport North", False),
+        ("{} reads and sorts electronic mail", True),
+        ("{}-Strategiespiel über die Kriegsführung der Römer", True),
+        ("A Survey of {} for Graphs, Trees, Networks and Tables", True),
+        ("{}を読み書きするためのプログラム", True),
+    ],
+)
+def test_codes_and_names_are_no_sentences(cell: str, sentence: bool):
+    letters = "abcdefghij"
+    cells = [cell.format(letters[i % 10].upper() + letters[i // 10]) for i in range(60)]
+    frame, y = pd.DataFrame({"text": cells}), np.arange(60) % 2
     clf = NodeCopyClassifier("fast", text_model=Counting(), random_state=0)
-    assert clf.fit(graph, frame, np.where(y < 2, y, -1)).result_.given.meaning is None
+    given = clf.fit(Graph.from_edges(60, [(0, 1)]), frame, y).result_.given
+    assert (given.meaning is not None) == sentence
 
 
 @installed
@@ -198,6 +212,24 @@ def test_the_packaged_model_knows_what_words_mean_without_a_network(monkeypatch)
     monkeypatch.setattr(text_model, "_WEIGHTS", "other")
     with pytest.raises(ModelError, match="published"):
         TextModel.of(PACKAGED)
+
+
+@installed
+def test_the_packaged_model_computes_what_sentence_transformers_does_with_its_folder():
+    packaged = TextModel.of(PACKAGED)
+    folder = TextModel.of(str(packaged.encode.folder))
+    assert folder.digest == packaged.digest
+    texts = ["chess", "a program to read mail", "a long text " * 200, "日本語 ñ 🙂", "x"]
+    np.testing.assert_allclose(packaged.embed(texts), folder.encode(texts), atol=1e-3)
+
+
+@installed
+def test_what_would_take_too_long_is_read_as_words_with_a_line(monkeypatch):
+    monkeypatch.setattr(text_model, "_LONGEST", -1.0)
+    vectors, meaning, note = read_texts(["a program to read mail", "a game of chess"], "auto")
+    assert vectors is meaning is None
+    assert "10 minutes" in note
+    assert read_texts(["a game of chess"], PACKAGED).vectors is not None
 
 
 @installed

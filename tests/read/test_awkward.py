@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from nodecopy.core.errors import DatasetError
-from nodecopy.features.encoding import MISSING
+from nodecopy.features.column_encoder import MISSING
 from nodecopy.problem.problem import Problem
 from nodecopy.read.tables import read_tables
 

@@ -217,7 +217,7 @@ def test_a_line_that_is_too_long_is_refused(put, packed):
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused(put, monkeypatch):
-    monkeypatch.setattr("nodecopy.read.formats._MOST_UNPACKED", 2**21)
+    monkeypatch.setattr("nodecopy.read.plain_text._MOST_UNPACKED", 2**21)
     path = put("edges.csv.gz", gzip.compress(b"a,b\n" * 2**20))
     with pytest.raises(FormatError, match="unpack it first"):
         read_tables(path, threads=1)

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.classifiers.class_descriptions import described_classes
 from nodecopy.core.progress import Show
-from nodecopy.estimator.method import described_classes
 from nodecopy.problem.problem import Problem
 from nodecopy.read.objects import read_problem
 from nodecopy.result import Result

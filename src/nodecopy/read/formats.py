@@ -1,43 +1,34 @@
 r"""File formats: text, Parquet, JSON, workbooks and graph files, opened as a `Table` for DuckDB.
 
 Content decides, not the name. Workbooks and graph files become text (`nodecopy.read.conversion`).
-Text is recognised by DuckDB's CSV sniffer once it is UTF-8 with
-``\n`` as line end: other encodings, compressed files and other line ends are copied to a plain
-file first. Quotes are ``"``, doubled inside. Lines at the top that begin with ``# `` are
-comments, and so is Excel's ``sep=;``.
+Text is recognised by DuckDB's CSV sniffer once it is plain (`nodecopy.read.plain_text`). Quotes are
+``"``, doubled inside. Lines at the top that begin with ``# `` are comments, and so is Excel's
+``sep=;``.
 """
 
 from __future__ import annotations
 
-import codecs
 import csv
 import glob
-import gzip
 import io
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any
 
 from nodecopy.core.errors import DatasetError, FormatError, shortened
-from nodecopy.core.files import regular_file
 from nodecopy.read.columns import LABELS, NODES, TableRole, is_number, quoted
 from nodecopy.read.conversion import GRAPH_FORMATS, Rows, graph_rows, sheet_rows
 from nodecopy.read.database import Database
-from nodecopy.read.options import TableOptions
+from nodecopy.read.plain_text import MAX_LINE, START, copied, first_bytes, opened, plain_text
 
 PathLike = str | os.PathLike[str]
 ACCEPTED = (
     "CSV, TSV or JSON text (also .gz), Parquet, Excel (.xlsx), or a graph as GraphML, GEXF or GML"
 )
-MAX_LINE = 2_000_000
-_PIECE, _START = 2**20, 4096
-# A compressed file may unpack to so many bytes, or to so many times its size.
-_MOST_UNPACKED, _MOST_PACKED = 2**30, 100
 # DuckDB would take a folder named key=value for a column of all tables below it.
 _NO_FOLDERS = "hive_partitioning = false"
 # How files begin, in any encoding of which ASCII is a part; the first that fits.
@@ -52,7 +43,6 @@ _STARTS = {
     "JSON": rb'\{\s*"|\[\s*[\[{]',
 }
 _ANY_CASE = re.IGNORECASE | re.DOTALL
-_GZIP = b"\x1f\x8b"
 _COMMENT = re.compile(r'#[ \t].*|#?|"?sep=.?"?', re.IGNORECASE)
 
 
@@ -188,7 +178,7 @@ def open_table(
     if form == "workbook":
         rows = sheet_rows(file, sheet, role)
         return _open_rows(db, Path(f"{file}#{rows.sheet}"), rows, role, chosen)
-    text, notes = _plain(file, db, lines=form == "text")
+    text, notes = plain_text(file, db, lines=form == "text")
     if form == "JSON":
         return _open_json(db, file, text, notes)
     if form in GRAPH_FORMATS:
@@ -216,8 +206,8 @@ def format_of(path: Path) -> str:
         return "workbook"
     if start.startswith(b"\xd0\xcf\x11\xe0"):
         raise FormatError(f"{path} is an old or encrypted workbook: save it as .xlsx or CSV")
-    with suppress(OSError, EOFError, zlib.error), _opened(path) as file:  # said when it is read
-        start = file.read(_START)
+    with suppress(OSError, EOFError, zlib.error), opened(path) as file:  # said when it is read
+        start = file.read(START)
     start = start.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
     known = (name for name, begin in _STARTS.items() if re.match(begin, start, _ANY_CASE))
     form = next(known, "text")
@@ -232,16 +222,6 @@ def sheet_of(path: PathLike) -> tuple[Path, str]:
     if mark and not Path(path).exists() and Path(file).is_file():
         return Path(file), sheet
     return Path(path), ""
-
-
-def first_bytes(path: Path, size: int = 16) -> bytes:
-    """Return the beginning of a regular file, or say why there is none."""
-    regular_file(path, DatasetError)
-    try:
-        with path.open("rb") as file:
-            return file.read(size)
-    except OSError as error:
-        raise DatasetError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def _open_typed(db: Database, path: Path, source: str, form: str) -> Table:
@@ -285,7 +265,7 @@ def _open_rows(
     for row in rows.rows:
         cells = ("" if cell is None else str(cell) for cell in row)
         writer.writerow([re.sub(r"[\r\n\0]+", " ", cell) for cell in cells])
-    text = _copied([lines.getvalue()], db.folder)
+    text = copied([lines.getvalue()], db.folder)
     table = _open_text(db, path, text, rows.notes, role, ",")
     table = replace(table, unit="row", directed=rows.directed)
     return _named(table, role, chosen, db, rows.named)
@@ -306,7 +286,7 @@ def _open_text(
     delimiter = delimiter or db.options.delimiter
     if delimiter == " " or (delimiter is None and _is_spaced(first)):
         with text.open(encoding="utf-8-sig") as lines:
-            text = _copied((" ".join(line.split()) + "\n" for line in lines), db.folder)
+            text = copied((" ".join(line.split()) + "\n" for line in lines), db.folder)
         skip, first = _first_line(text)
     delimiter, types, header = _sniffed(db, text, skip, first, delimiter)
     # Ids alone are a table of nodes, unless another character may separate cells.
@@ -430,91 +410,3 @@ def _first_line(text: Path) -> tuple[int, str]:
                 return skip, line
             skip += 1
     return skip, ""
-
-
-def _plain(path: Path, db: Database, *, lines: bool = True) -> tuple[Path, tuple[str, ...]]:
-    r"""Return a file that holds the text in UTF-8 with ``\n`` as line end, and notes.
-
-    That is the file itself, or a copy in the temporary folder of the database.
-
-    Args:
-        path: of the file.
-        db: has the options and the folder.
-        lines: whether long lines are refused.
-    """
-    most = MAX_LINE if lines else _MOST_UNPACKED
-    try:
-        encodings = _encodings(path, db.options)
-        if encodings[0] == "utf-8-sig" and _is_plain(path, most):
-            return path, ()
-        for encoding in encodings:
-            with suppress(UnicodeError, LookupError):  # LookupError: an unknown encoding
-                with _opened(path) as raw, io.TextIOWrapper(raw, encoding) as text:
-                    copy = _copied(_pieces(text, path, most), db.folder)
-                guessed = f"{path.name}: not UTF-8, read as Windows-1252 (cp1252)"
-                return copy, (guessed,) if encoding != encodings[0] else ()
-    except (OSError, EOFError, zlib.error) as error:
-        raise FormatError(f"{path} cannot be read: {error}") from error
-    raise FormatError(f"{path} is not text in {' or '.join(encodings)}; `encoding` names another")
-
-
-def _encodings(path: Path, options: TableOptions) -> tuple[str, ...]:
-    """Return the encodings to try; a byte-order mark tells more than the options."""
-    with _opened(path) as file:
-        start = file.read(_START)
-    if start.startswith(codecs.BOM_UTF8):
-        return ("utf-8-sig",)
-    if options.encoding is not None:
-        return (options.encoding,)
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return ("utf-16",)
-    if start[1:4:2] == b"\0\0" or start[0:3:2] == b"\0\0":  # Latin letters in UTF-16
-        return ("utf-16-le" if start[1:2] == b"\0" else "utf-16-be",)
-    declared = re.match(rb"<\?xml[^>]*encoding=[\"']([\w.-]+)", start)
-    return (declared[1].decode(),) if declared else ("utf-8-sig", "cp1252")
-
-
-def _is_plain(path: Path, most: int) -> bool:
-    """Tell whether DuckDB can read a file as it is."""
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            pieces = _pieces(file, path, most)
-            return not any("\r" in piece or "\0" in piece for piece in pieces)
-    except UnicodeError:
-        return False
-
-
-def _pieces(text: IO[str], path: Path, most_line: int) -> Iterator[str]:
-    """Yield a text in pieces; refuse one that is far larger than its file, or has a huge line.
-
-    DuckDB leaves out a last line that is longer than its buffer, without a word.
-    """
-    most = max(_MOST_UNPACKED, _MOST_PACKED * path.stat().st_size)
-    read, line, number = 0, 0, 1
-    for piece in iter(lambda: text.read(_PIECE), ""):
-        read += len(piece)
-        line += len(piece) if "\n" not in piece else piece.index("\n")
-        if line > most_line:
-            raise FormatError(f"{path}: line {number} has more than {most_line:,} characters")
-        if read > most:
-            raise FormatError(
-                f"{path} unpacks to more than {most / 2**30:,.0f} GiB: unpack it first"
-            )
-        if "\n" in piece:
-            line, number = len(piece) - piece.rindex("\n") - 1, number + piece.count("\n")
-        yield piece
-
-
-def _copied(pieces: Iterable[str], folder: Path) -> Path:
-    """Write a text to a new file in a folder."""
-    copy = folder / f"{len(os.listdir(folder))}.csv"
-    with copy.open("w", encoding="utf-8", newline="\n") as file:
-        for piece in pieces:
-            if "\0" in piece:
-                raise UnicodeError("a NUL character")
-            file.write(piece)
-    return copy
-
-
-def _opened(path: Path) -> Any:
-    return gzip.open(path) if first_bytes(path, 2) == _GZIP else path.open("rb")

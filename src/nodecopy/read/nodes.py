@@ -17,8 +17,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, counted, listed, unknown_name
+from nodecopy.features.column_encoder import ColumnEncoder
 from nodecopy.features.columns import ColumnType, NodeColumns, missing_in, placed
-from nodecopy.features.encoding import ColumnEncoder, Encoder
+from nodecopy.features.encoding import Encoder
 from nodecopy.read.columns import NODES, NUMBER_HINT, Column, is_number, node_places, read_id
 from nodecopy.read.database import Database, Ids, isolated_nodes, number_values
 from nodecopy.read.formats import PathLike, Table, open_table, paths_of, stem_of

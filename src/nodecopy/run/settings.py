@@ -66,7 +66,8 @@ class FitSettings(TableOptions):
         normalise: how features are scaled, see `NodeCopyClassifier`.
         text_model: "auto", "none", or a text model by folder or name, see `NodeCopyClassifier`.
         classes: what the classes mean: a CSV file of class and description, or their names,
-            "games,web,mail". Without labels, predictions are guesses from them.
+            "games,web,mail", or "none". Without labels, predictions are guesses from them. None is
+            the names of the labels, where these are words.
         coverage: how often the label of a node is to be in its prediction set; there are sets where
             labels are held out.
         max_novelty: leave the prediction of a node empty if it belongs to none of the classes with
@@ -203,9 +204,13 @@ def parse_class_prior(text: str) -> Any:
 def parse_classes(text: str) -> dict[str, str]:
     """Return a description of each class: rows of a CSV file, or names separated by commas.
 
+    "none" describes no class.
+
     >>> parse_classes("games, web browsers")
     {'games': 'games', 'web browsers': 'web browsers'}
     """
+    if text == "none":
+        return {}
     if not os.path.isfile(text):
         if text.casefold().endswith((".csv", ".tsv", ".txt")):
             raise SpecError(f"classes: there is no file {text}")
