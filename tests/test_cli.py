@@ -27,7 +27,7 @@ def failing_command(monkeypatch):
     """Make `nodecopy inspect` raise the exception given."""
 
     def arrange(error: BaseException) -> list[str]:
-        def read_source(settings: object) -> None:
+        def read_source(*given: object) -> None:
             raise error
 
         monkeypatch.setattr(nodecopy.run.fit, "read_source", read_source)
