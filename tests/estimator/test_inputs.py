@@ -101,7 +101,7 @@ def test_features_without_rows_are_refused(odd: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "odd", [sp.csr_array(Y[:, None]), {1, 2}, (y for y in Y), 3, "abc", torch.tensor(3)]
+    "odd", [sp.csr_array(Y[:, None]), {1, 2}, (y for y in Y), 3, b"abc", torch.tensor(3)]
 )
 def test_labels_without_a_length_are_refused(odd: Any) -> None:
     with pytest.raises(ModelError, match="one label per node.*; got an object of type"):
