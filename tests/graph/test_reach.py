@@ -63,3 +63,11 @@ def test_all_starts_are_kept_and_unreached_nodes_are_left_out():
     graph = Graph.from_edges(10, [(0, 1), (2, 3)])
     assert reach(graph, np.array([5, 5, 0]), LENGTHS, 100).tolist() == [0, 1, 5]
     assert reach(graph, np.array([5, 0, 2]), LENGTHS, 1).tolist() == [0, 2, 5]
+
+
+def test_nodes_without_edges_change_nothing():
+    """Masses are added up in another way where nearly all nodes are far away."""
+    edges = planted_partition(300, 3, seed=1).graph.edges()
+    small, large = (Graph.from_edges(n, edges) for n in (300, 100_000))
+    for most in (20, 100):
+        np.testing.assert_array_equal(*(reach(g, STARTS, LENGTHS, most) for g in (small, large)))

@@ -25,6 +25,8 @@ from nodecopy.graph.graph import Graph
 _MOST_NEIGHBOURS = 32
 # Nodes that are followed, as a multiple of the nodes that are returned.
 _FOLLOWED = 4
+# Nodes of a graph for each end of a hop up to which masses are added up in an array of all nodes.
+_NODES_PER_END = 16
 # Pairs whose ends are compared at a time, and edges whose triangles are counted at a time.
 _PAIRS, _BLOCK = 2**16, 2**18
 # Additions of numbers that take no longer than looking up one neighbour.
@@ -211,6 +213,12 @@ def _hop(
     moved = np.repeat(stayed, np.diff(rows.indptr))
     moved = moved if rows.weights is None else moved * rows.weights
     ends = np.concatenate([rows.indices.astype(np.int64), nodes])
-    visited, place = np.unique(ends, return_inverse=True)
-    total = np.bincount(place, np.concatenate([moved, stayed]), len(visited))
+    arriving = np.concatenate([moved, stayed])
+    if graph.num_nodes < _NODES_PER_END * len(ends):  # faster than sorting the ends
+        everywhere = np.bincount(ends, arriving, graph.num_nodes)
+        visited = np.flatnonzero(everywhere).astype(np.int64, copy=False)
+        total = everywhere[visited]
+    else:
+        visited, place = np.unique(ends, return_inverse=True)
+        total = np.bincount(place, arriving, len(visited))
     return visited, total.astype(np.float64, copy=False)
