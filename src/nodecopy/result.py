@@ -2,7 +2,7 @@
 
 It holds what was given, the fitted model and how it was fitted. Predictions, their accuracy, sets,
 suspects, explanations and what to label next are computed when they are first asked for, so that
-one of them may fail and the others remain. Whatever is said about trust comes from labels that were
+one of them may fail and the others remain. Every number on trust comes from labels that were
 held out (docs/decisions/0025-honest-outputs.md).
 """
 
@@ -197,14 +197,14 @@ class Result:
     def suspect_edges(self, n: int = SUSPECTS) -> SuspectEdges:
         """Return the n edges that look most like pairs of random nodes."""
         self.nodes("suspect_edges")
-        return suspect_edges(self.edge_model, n)
+        return suspect_edges(self.edge_model, max(n, 0))
 
     def missing_edges(self, n: int = SUSPECTS, share: float = SHARE) -> MissingEdges:
         """Return the n pairs that are most probably missing edges."""
         self.nodes("missing_edges")
         if not isinstance(share, (int, float, np.number)) or not 0 < share < 1:
             raise ModelError(f"share must be a number between 0 and 1; got {shown(share)}")
-        return missing_edges(self.edge_model, n, share, seed=self.seed)
+        return missing_edges(self.edge_model, max(n, 0), share, seed=self.seed)
 
     def edge_probability(self, pairs: ArrayLike) -> NDArray[np.float64]:
         """Return how probable an edge between the nodes of pairs is, by name [n, 2] -> [n]."""

@@ -128,6 +128,7 @@ def test_a_classifier_names_missing_edges_and_refuses_unknown_pairs():
             clf.edge_probability(pairs)
     with pytest.raises(ModelError, match="share"):
         clf.missing_edges(5, share=1.5)
+    assert clf.missing_edges(-1) == clf.suspect_edges(-1) == []
 
 
 def test_a_graph_without_edges_lacks_none():

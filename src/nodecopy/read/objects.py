@@ -217,7 +217,7 @@ def _warn_of_columns(columns: Mapping[str, NodeColumns | None], held: Collection
 
 
 def _checked_labels(y: Any) -> Any:
-    """Return labels that have a length, or refuse what is no list of one label per node."""
+    """Return labels that have a length, or refuse what is not a list of one label per node."""
     if hasattr(y, "detach") or (hasattr(y, "__array__") and not hasattr(y, "__len__")):
         y = to_matrix(y)
     sizes = not sp.issparse(y) and hasattr(y, "__len__") and getattr(y, "ndim", 1) > 0
