@@ -2,20 +2,20 @@
 
 It holds what was given, the fitted model and how it was fitted. Predictions, their accuracy, sets,
 suspects, explanations and what to label next are computed when they are first asked for, so that
-one of them may fail and the others remain. Whatever is said about trust comes from labels that were
+one of them may fail and the others remain. Every number on trust comes from labels that were
 held out (docs/decisions/0025-honest-outputs.md).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,6 +29,7 @@ from nodecopy.core.machine import torch_defaults
 from nodecopy.core.saving import DAMAGE, load, savable, save
 from nodecopy.features.matrix import FeatureMatrix, ties_to
 from nodecopy.graph import Graph, join_relations
+from nodecopy.lists import Lists
 from nodecopy.predictions import (
     Predictions,
     class_bars,
@@ -63,12 +64,6 @@ MODEL_FILE, GRAPH_FILE = "model.safetensors", "graph.safetensors"
 PREDICTIONS = "predictions.csv"
 # Nodes to label next, and suspect edges that are listed at most.
 SUGGESTED, SUSPECTS = 20, 100
-# Nodes that are explained on a page, and nodes of a graph beyond which none is.
-_EXPLAINED, _MOST_NODES = 300, 100_000
-# From this probability on, a label is more likely wrong than right.
-_LIKELY = 0.5
-
-Value = TypeVar("Value")
 
 
 @savable
@@ -202,14 +197,14 @@ class Result:
     def suspect_edges(self, n: int = SUSPECTS) -> SuspectEdges:
         """Return the n edges that look most like pairs of random nodes."""
         self.nodes("suspect_edges")
-        return suspect_edges(self.edge_model, n)
+        return suspect_edges(self.edge_model, max(n, 0))
 
     def missing_edges(self, n: int = SUSPECTS, share: float = SHARE) -> MissingEdges:
         """Return the n pairs that are most probably missing edges."""
         self.nodes("missing_edges")
         if not isinstance(share, (int, float, np.number)) or not 0 < share < 1:
             raise ModelError(f"share must be a number between 0 and 1; got {shown(share)}")
-        return missing_edges(self.edge_model, n, share, seed=self.seed)
+        return missing_edges(self.edge_model, max(n, 0), share, seed=self.seed)
 
     def edge_probability(self, pairs: ArrayLike) -> NDArray[np.float64]:
         """Return how probable an edge between the nodes of pairs is, by name [n, 2] -> [n]."""
@@ -397,76 +392,6 @@ class Result:
         cells = (f"<tr><td>{escape(name)}</td><td>{escape(text)}</td></tr>" for name, text in rows)
         bars = class_bars(self.given.class_names, self.probabilities, self.labels)
         return f"<table><tbody>{''.join(cells)}</tbody></table>{bars}"
-
-
-class Lists:
-    """What tables and pages list of a result; one that cannot be computed is empty.
-
-    Attributes:
-        failures: a sentence for each list that could not be computed, by its name.
-    """
-
-    def __init__(self, result: Result) -> None:
-        self._result = result
-        self.failures: dict[str, str] = {}
-
-    @cached_property
-    def next_labels(self) -> NextLabels:
-        """Nodes to label next."""
-        nothing = NextLabels(np.zeros(0, np.int64), np.zeros(0))
-        return self._attempt("next labels", self._result.next_labels, nothing)
-
-    @cached_property
-    def suspect_labels(self) -> SuspectLabels | None:
-        """Known labels that are contradicted; None where no label was held out."""
-        if self._result.held_out is None:
-            return None
-        return self._attempt("suspect labels", lambda: self._result.suspect_labels, None)
-
-    @property
-    def probably_wrong(self) -> int:
-        """How many known labels are more likely wrong than right."""
-        suspects = self.suspect_labels
-        return 0 if suspects is None else int(np.count_nonzero(suspects.probability >= _LIKELY))
-
-    @cached_property
-    def suspect_edges(self) -> SuspectEdges:
-        """Edges that may be wrong."""
-        nothing = SuspectEdges(np.zeros((0, 2), np.int64), np.zeros(0))
-        return self._attempt("suspect edges", self._result.suspect_edges, nothing)
-
-    @cached_property
-    def missing_edges(self) -> MissingEdges:
-        """Pairs that may lack an edge."""
-        nothing = MissingEdges(np.zeros((0, 2), np.int64), np.zeros(0), np.zeros(0, object))
-        return self._attempt("missing edges", self._result.missing_edges, nothing)
-
-    @cached_property
-    def novelty(self) -> NDArray[np.float64] | None:
-        """The probability of each node to belong to none of the classes [n]."""
-        return self._attempt("novelty", lambda: self._result.novelty, None)
-
-    @cached_property
-    def explanations(self) -> dict[int, Explanation]:
-        """Why nodes have their class: of those in the lists, and of the least certain ones."""
-        if len(self._result.given.labels) > _MOST_NODES:
-            return {}
-        lists = [self.next_labels.nodes, self.suspect_edges.nodes.ravel()]
-        if self.suspect_labels is not None:
-            lists.insert(1, self.suspect_labels.nodes)
-        least_certain = np.argsort(self._result.probabilities.max(1), kind="stable")
-        nodes = list(dict.fromkeys(np.concatenate([*lists, least_certain]).tolist()))[:_EXPLAINED]
-        none: list[Explanation] = []
-        why = self._attempt("explanations", lambda: self._result.explanations(nodes), none)
-        return dict(zip(nodes, why, strict=False))
-
-    def _attempt(self, name: str, compute: Callable[[], Value], otherwise: Value) -> Value:
-        try:
-            return compute()
-        except Exception as error:  # noqa: BLE001 - what was computed before must not be lost
-            reason = str(error).strip().split("\n")[0] or type(error).__name__
-            self.failures[name] = f"{name} could not be computed: {reason}"
-            return otherwise
 
 
 def model_file(path: str | os.PathLike[str]) -> Path:

@@ -114,6 +114,40 @@ def test_columns_go_by_their_names():
         clf.predict_new(numbers[["b", "a"]].rename(index=lambda name: f"new {name}"), [])
 
 
+@pytest.mark.parametrize("shift", [0, 1])
+def test_integers_of_an_index_are_names(shift):
+    """Without names, nodes of the fit are numbered from 0; with names they may begin at 1."""
+    names, rows = np.arange(N) + shift, DATA.features[:N].toarray()
+    frame = pd.DataFrame({"x": rows.sum(1), "z": rows[:, 0]}, index=names)
+    edges = pd.DataFrame(OLD + shift, columns=["source", "target"])
+    graph = edges if shift else Graph.from_edges(N, OLD)
+    clf = NodeCopyClassifier("fast", random_state=0).fit(graph, frame, pd.Series(Y, names))
+    new = frame.iloc[:2].set_axis([900, 700])
+    table = clf.predict_new(new, [(900, 5), (700, 900)])
+    assert table.index.tolist() == [900, 700]
+    with pytest.raises(ModelError, match="5 is a node of the fit"):
+        clf.predict_new(new.set_axis([900, 5]), [])
+    with pytest.raises(ModelError, match="900 more than once"):
+        clf.predict_new(new.set_axis([900, 900]), [])
+
+
+def test_edges_of_new_nodes_are_directed_if_those_of_the_fit_are():
+    directed = Graph.from_edges(N, OLD, directed=True)
+    clf = NodeCopyClassifier("fast", random_state=0).fit(directed, DATA.features[:N], Y)
+    whole = Graph.from_edges(N + M, EDGES, directed=True)
+    grown = clf.grown(DATA.features[N:], NEW)
+    (relation,) = grown.result_.given.graph.relations.values()
+    assert relation.digest() == whole.digest()
+    expected = clf.predict_on(whole, DATA.features).probabilities
+    assert np.allclose(grown.predict_proba(), expected, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:no features")
+def test_columns_that_the_fit_did_not_have_are_refused():
+    with pytest.raises(ModelError, match="without columns"):
+        fitted("fast", features=False).predict_new(DATA.features[N:], NEW)
+
+
 def test_what_does_not_fit_is_refused_in_a_line(tmp_path):
     clf = fitted("fast")
     x = DATA.features[N:]

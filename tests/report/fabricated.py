@@ -12,9 +12,10 @@ import numpy as np
 from nodecopy.classifiers import Posterior
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.graph import Graph
+from nodecopy.lists import Lists
 from nodecopy.problem.problem import Problem
 from nodecopy.read.tables import read_tables
-from nodecopy.result import Lists, Result
+from nodecopy.result import Result
 from nodecopy.stack.held_out import HeldOut
 from nodecopy.trust.missing_edges import MissingEdges
 from nodecopy.trust.next_labels import NextLabels

@@ -12,7 +12,8 @@ import pytest
 from nodecopy import NodeCopyClassifier
 from nodecopy.core.errors import DatasetError, FormatError
 from nodecopy.core.saving import save
-from nodecopy.result import MODEL_FILE, Result
+from nodecopy.problem.stored import StoredNodes
+from nodecopy.result import GRAPH_FILE, MODEL_FILE, Result
 from nodecopy.run import FitSettings, label_tables
 from nodecopy.run.folder import TABLES_FILE, save_model
 from nodecopy.run.predict import predict_tables
@@ -52,6 +53,25 @@ def test_the_same_tables_give_the_same_predictions(saved, settings, labelled):
     loaded = NodeCopyClassifier.load(saved)
     assert loaded.classes_.tolist() == ["=red", "blue"]
     np.testing.assert_array_equal(loaded.predict_proba(), expected)
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        (),
+        lambda n, d: (np.ones((n, d + 1), np.float32),),
+        lambda n, d: (np.ones((n + 1, d), np.float32),),
+        lambda n, d: (np.ones(n), np.full(n, 10**8, np.int32), np.arange(n + 1, dtype=np.int32)),
+    ],
+)
+def test_a_graph_file_with_features_of_another_shape_is_refused(saved, labelled, features):
+    given = labelled.result.given
+    shape = given.num_nodes, given.num_features
+    stored = StoredNodes(given.graph, features(*shape) if callable(features) else features)
+    save(saved / GRAPH_FILE, stored)
+    with pytest.raises(FormatError, match="do not fit together") as error:
+        Result.load(saved)
+    assert "\n" not in str(error.value)
 
 
 def test_columns_may_come_in_another_order_and_be_more_but_not_fewer(saved, settings, rows_file):

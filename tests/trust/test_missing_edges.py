@@ -68,8 +68,8 @@ def test_missing_edges_are_found_with_a_fair_probability():
     out, left = split(edges, 0.05)
     model = EdgeModel(Graph.from_edges(SIDE**2, left), columns.astype(np.float32))
     missing = missing_edges(model, 60, 0.05)
-    wanted = {tuple(sorted(edge)) for edge in out.tolist()}
-    right = np.array([tuple(sorted(edge)) in wanted for edge in missing.nodes.tolist()])
+    taken_out = {tuple(sorted(edge)) for edge in out.tolist()}
+    right = np.array([tuple(sorted(edge)) in taken_out for edge in missing.nodes.tolist()])
     assert right[:20].mean() > 0.8
     assert right.mean() == pytest.approx(missing.probability.mean(), abs=0.2)
     assert np.all(np.diff(missing.probability) <= 0)
@@ -77,27 +77,39 @@ def test_missing_edges_are_found_with_a_fair_probability():
     assert missing_edges(model, 60, 0.01).probability.sum() < missing.probability.sum()
 
 
-def test_relations_and_types_decide_which_pairs_may_be_linked():
-    """People know people nearby, and visit one place: no place is ever linked to another."""
-    rng, people, places = np.random.default_rng(0), 600, 20
+def people_and_places(people: int = 600, places: int = 20) -> tuple[Graph, np.ndarray]:
+    """People know people nearby, and visit one place; a tenth of the visits is left out."""
+    rng = np.random.default_rng(0)
     home = rng.integers(places, size=people)
     pairs = rng.integers(people, size=(20_000, 2))
     knows = pairs[(home[pairs[:, 0]] == home[pairs[:, 1]]) & (pairs[:, 0] != pairs[:, 1])]
     visits = np.stack([np.arange(people), people + home], axis=1)
     out, left = split(visits, 0.1)
-    graph = join_relations(
-        {
-            name: Graph.from_edges(people + places, e)
-            for name, e in (("knows", knows), ("visits", left))
-        }
-    )
+    relations = {
+        name: Graph.from_edges(people + places, e)
+        for name, e in (("knows", knows), ("visits", left))
+    }
+    return join_relations(relations), out
+
+
+def test_probabilities_add_up_with_several_types_and_relations():
+    graph, _ = people_and_places()
+    pairs = np.random.default_rng(0).integers(620, size=(40_000, 2))
+    pairs = pairs[(pairs[:, 0] != pairs[:, 1]) & ~(pairs >= 600).all(1)]
+    expected = EdgeModel(graph, node_types=(600, 20)).probability(pairs).sum()
+    assert expected == pytest.approx(graph.contains(*pairs.T).sum(), rel=0.2)
+
+
+def test_relations_and_types_decide_which_pairs_may_be_linked():
+    people, places = 600, 20
+    graph, out = people_and_places(people, places)
     missing = missing_edges(EdgeModel(graph, node_types=(people, places)), 40, 0.05)
     ends = missing.nodes >= people
     assert not ends.all(1).any()
     assert set(missing.relation[ends.any(1)]) == {"visits"}
-    wanted = {tuple(edge) for edge in out.tolist()}
+    taken_out = {tuple(edge) for edge in out.tolist()}
     visited = [tuple(edge) for edge in missing.nodes[ends.any(1)].tolist()]
-    assert np.mean([edge in wanted for edge in visited]) > 0.5
+    assert np.mean([edge in taken_out for edge in visited]) > 0.5
 
 
 def test_a_classifier_names_missing_edges_and_refuses_unknown_pairs():
@@ -116,6 +128,7 @@ def test_a_classifier_names_missing_edges_and_refuses_unknown_pairs():
             clf.edge_probability(pairs)
     with pytest.raises(ModelError, match="share"):
         clf.missing_edges(5, share=1.5)
+    assert clf.missing_edges(-1) == clf.suspect_edges(-1) == []
 
 
 def test_a_graph_without_edges_lacks_none():

@@ -170,7 +170,7 @@ class Refitter:
         return Fit(labels, tuple(suggestions), classifier.result_)
 
     def _described(self, labels: Labels) -> dict[int, str]:
-        """Return what is said of each class, by its number; nothing unless all are described."""
+        """Return the description of each class, by its number; nothing unless all are described."""
         given = self._settings.classes
         described = None if given is None else parse_classes(given)
         texts = described_classes(described, np.array(labels.names))

@@ -103,7 +103,7 @@ class ClassDescriptions:
             similar[there] /= np.where(deviation > 0, deviation, 1.0)
         near = _spread(task.graph, np.hstack([similar, texts]))
         scores, around = near[:, :k], near[:, k:]
-        # A class that the graph favours everywhere is no likelier for that.
+        # A class that the graph favours everywhere is not more likely for that.
         scores = (scores - scores.mean(0)) / np.maximum(scores.std(0), 1e-6)
         nodes, classes = _surest(scores)
         weights, bias = np.zeros((d, k), np.float32), np.zeros(k, np.float32)

@@ -139,8 +139,8 @@ class SpreadLabels(Fitted):
         for node, odds, (own, terms) in zip(of.nodes, of.log_odds.tolist(), walks, strict=True):
             terms["own label", 0] = own * float(lead[node])
             total = sum(terms.values())
-            reached = abs(total) > _LEAST
-            parts: Terms = {key: odds * part / total for key, part in terms.items() if reached}
+            nonzero = abs(total) > _LEAST
+            parts: Terms = {key: odds * part / total for key, part in terms.items() if nonzero}
             each.append(parts or {("class prior", 0): odds})
         return each
 

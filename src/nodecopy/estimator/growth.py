@@ -29,9 +29,9 @@ from nodecopy.graph.neighbourhood import reach
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.predictions import Predictions
 from nodecopy.problem.problem import Problem
-from nodecopy.read.edges import build_graph
+from nodecopy.read.edges import EdgeRows, build_graph
 from nodecopy.read.graphs import edge_rows
-from nodecopy.read.objects import read_problem
+from nodecopy.read.objects import are_positions, read_problem
 from nodecopy.result import Result
 from nodecopy.stack.stacked import FittedStack
 
@@ -91,13 +91,14 @@ def read_new(fitted: Problem, X: Any, edges: Any, text_model: object) -> Problem
         if X is None:
             raise ModelError("X is missing: the model was fitted to columns of nodes")
         _check_titles(X, fitted)
-        count = X.shape[0] if hasattr(X, "shape") else len(X)
-        own = read_problem(Graph.from_edges(count, []), X, labelled=False, fitted=fitted)
+        names, X = _named_rows(X, fitted.num_nodes)
+        own = read_problem(Graph.from_edges(len(names), []), X, labelled=False, fitted=fitted)
         if fitted.meaning is not None:
             own = own.by_meaning(text_model, fitted=fitted.meaning)
         features = own.features
         check_columns(features, fitted)
-        names = (own.ids if own.names is not None else fitted.num_nodes + np.arange(count)).tolist()
+    elif X is not None:
+        raise ModelError("X is given, but the model was fitted without columns of nodes")
     else:
         names = [name for name in linked if known[name] < 0]
     if (there := fitted.places(names) >= 0).any():
@@ -105,21 +106,43 @@ def read_new(fitted: Problem, X: Any, edges: Any, text_model: object) -> Problem
             f"{np.array(names, object)[there][0]!r} is a node of the fit: a new node needs another "
             "name"
         )
-    unknown = [name for name in linked if known[name] < 0 and name not in set(names)]
-    if unknown:
+    new = set(names)
+    if unknown := [name for name in linked if known[name] < 0 and name not in new]:
         raise ModelError(
             f"edges name {shown(unknown[:_SHOWN])}: neither nodes of the fit nor rows of X"
         )
     names += [name for name in linked if known[name] >= 0]
     number = {name: at for at, name in enumerate(names)}
     pairs = np.array([number[name] for name in rows.pairs.ravel().tolist()], np.int64)
-    graph, _ = build_graph(len(names), rows._replace(pairs=pairs.reshape(-1, 2)))
+    graph = _new_edges(fitted.graph, len(names), rows._replace(pairs=pairs.reshape(-1, 2)))
     if features is not None:
         rest = sp.csr_array((len(names) - features.shape[0], features.shape[1]), dtype=np.float32)
         features = _stacked([features, rest])
     every = np.empty(len(names), object)
     every[:] = names
     return Problem("new nodes", graph, features, names=every)
+
+
+def _named_rows(X: Any, first: int) -> tuple[list[Any], Any]:
+    """Return the names of rows, and the rows without them: numbers from the first on by default."""
+    index = getattr(X, "index", None) if hasattr(X, "iloc") else None
+    if index is None or are_positions(index):
+        count = X.shape[0] if hasattr(X, "shape") else len(X)
+        return list(range(first, first + count)), X
+    if not index.is_unique:
+        twice = index[index.duplicated()].tolist()
+        raise ModelError(f"the index of X has {shown(twice[0])} more than once")
+    return index.tolist(), X.reset_index(drop=True)
+
+
+def _new_edges(fitted: Graph, count: int, rows: EdgeRows) -> Graph:
+    """Return edges of new nodes as a graph, directed where those of the fit are."""
+    if rows.relation is None and len(fitted.relations) == 1:
+        rows = rows._replace(
+            relation=np.zeros(len(rows.pairs), np.int64), relations=tuple(fitted.relations)
+        )
+    directed = rows.relation is not None and any(r.directed for r in fitted.relations.values())
+    return build_graph(count, rows, directed=directed)[0]
 
 
 def _check_titles(X: Any, fitted: Problem) -> None:
@@ -214,7 +237,8 @@ def _grown_problem(
 
     features, hubs = given.features, given.hubs
     if hubs is not None:
-        hubs = np.where(number[hubs] < len(order), number[hubs], -1)
+        there = (hubs >= 0) & (number[hubs] < len(order))
+        hubs = np.where(there, number[hubs], -1)
         features = ties_to(graph, hubs)
     else:
         assert features is not None

@@ -431,7 +431,7 @@ class _Look(NamedTuple):
 
     @property
     def is_name(self) -> bool:
-        written = 2 * self.letters > self.known  # a telephone number is no name
+        written = 2 * self.letters > self.known  # a telephone number is not a name
         return self.distinct == self.known and self.words <= _SENTENCE and written
 
 

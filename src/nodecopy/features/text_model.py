@@ -143,15 +143,15 @@ class TextModel:
             longest: seconds beyond which nothing is done, and None is returned.
         """
         keys = [_key(text) for text in texts]
-        wanted = {key: text for key, text in zip(keys, texts, strict=True) if text}
+        by_key = {key: text for key, text in zip(keys, texts, strict=True) if text}
         with self._store() as store:
-            new = sorted(store.missing(wanted), key=lambda key: len(wanted[key]))
-            seconds = self._add_sample(store, new, wanted) if new else 0.0
+            new = sorted(store.missing(by_key), key=lambda key: len(by_key[key]))
+            seconds = self._add_sample(store, new, by_key) if new else 0.0
             if seconds > longest:
                 return None
             new = list(store.missing(new))
             if new:
-                self._add(store, new, wanted, seconds, show)
+                self._add(store, new, by_key, seconds, show)
             return store.vectors(keys)
 
     def _add_sample(self, store: _Store, new: list[bytes], texts: dict[bytes, str]) -> float:
@@ -188,7 +188,7 @@ class TextModel:
                     progress(done, total)
 
     def _vectors(self, texts: list[str]) -> NDArray[np.float16]:
-        """Return vectors of unit length, as they are kept: an answer from there is no other one."""
+        """Return vectors of unit length, rounded as those that are stored."""
         with all_threads():
             vectors = _checked(self.encode(texts), len(texts))
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -358,7 +358,7 @@ def _folder(name: str) -> Path:
     if folder.exists():
         if not (folder / "config.json").is_file() and not (folder / "modules.json").is_file():
             raise ModelError(
-                f"text_model: {name} is no folder of a sentence-transformers model, which has a "
+                f"text_model: {name} is not a folder of a sentence-transformers model, which has a "
                 "modules.json or config.json"
             )
         return folder
@@ -372,15 +372,15 @@ def _fetched(name: str) -> Path:
     from huggingface_hub import snapshot_download
 
     repository = name if "/" in name else f"sentence-transformers/{name}"
-    wanted = [f"*{suffix}" for suffix in _SUFFIXES]
+    by_key = [f"*{suffix}" for suffix in _SUFFIXES]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return Path(snapshot_download(repository, allow_patterns=wanted))
+            return Path(snapshot_download(repository, allow_patterns=by_key))
     except Exception as error:  # no network, no such model, no access: many classes
         reason = str(error).strip().split("\n")[0]
         raise ModelError(
-            f"text_model: {name} is no folder, and cannot be fetched from the hub: {reason}"
+            f"text_model: {name} is not a folder, and cannot be fetched from the hub: {reason}"
         ) from error
 
 

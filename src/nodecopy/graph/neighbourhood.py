@@ -80,8 +80,8 @@ def _shared(
     else:
         of, between = some_neighbours(graph, near)
         hits = graph.contains(far[of], between)
-        found = hits if weight is None else hits * weight[between]
-        totals = np.bincount(of, weights=found, minlength=len(near))
+        counts = hits if weight is None else hits * weight[between]
+        totals = np.bincount(of, weights=counts, minlength=len(near))
     return totals * degrees / np.maximum(compared, 1)
 
 

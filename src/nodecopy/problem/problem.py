@@ -65,7 +65,7 @@ class Problem:
         classes: K different values; label k stands for ``classes[k]``.
         public_split: the split everybody compares on, if there is one.
         names: the id of each node as files have it [N]; None where nodes have numbers only, as
-            numbers in their order are no names.
+            numbers in their order are not names.
         titles: what people call each node, empty where unknown [N]; None where nothing says it.
         node_types: how many nodes each type has, in the order of the nodes; classes belong to the
             first. Empty where there is one type.

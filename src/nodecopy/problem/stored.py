@@ -57,6 +57,10 @@ class StoredNodes:
         else:
             shape = kept.num_nodes, kept.num_features
             features = sp.csr_array(self.features, shape=shape)
+        if features.shape[1:] != (kept.num_features,):
+            got = list(features.shape)
+            raise ValueError(f"features {got} for {kept.num_features} columns")
         titles = restored_names(self.titles).astype(object) if self.titles else None
-        scaled = kept.scaling.apply(self.graph, features)
-        return replace(kept, graph=self.graph, features=features, scaled=scaled, titles=titles)
+        given = replace(kept, graph=self.graph, features=features, titles=titles)  # checks them
+        assert given.features is not None
+        return replace(given, scaled=kept.scaling.apply(self.graph, given.features))

@@ -206,7 +206,7 @@ def format_of(path: Path) -> str:
         return "workbook"
     if start.startswith(b"\xd0\xcf\x11\xe0"):
         raise FormatError(f"{path} is an old or encrypted workbook: save it as .xlsx or CSV")
-    with suppress(OSError, EOFError, zlib.error), opened(path) as file:  # said when it is read
+    with suppress(OSError, EOFError, zlib.error), opened(path) as file:  # reported when it is read
         start = file.read(START)
     start = start.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
     known = (name for name, begin in _STARTS.items() if re.match(begin, start, _ANY_CASE))
@@ -225,7 +225,7 @@ def sheet_of(path: PathLike) -> tuple[Path, str]:
 
 
 def _open_typed(db: Database, path: Path, source: str, form: str) -> Table:
-    """Open what has types of its own; lists and objects become strings, as JSON writes them."""
+    """Open a format with typed columns; lists and objects become strings, as JSON writes them."""
     schema = db.attempt(f"DESCRIBE SELECT * FROM {source}")
     if schema is None:
         raise FormatError(f"{path} cannot be read as {form}; is it complete?")
@@ -246,7 +246,7 @@ def _open_json(db: Database, path: Path, text: Path, notes: tuple[str, ...]) -> 
     source = f"read_json({_sql_path(text)}, {_NO_FOLDERS}, sample_size = -1"
     schema = db.attempt(f"DESCRIBE SELECT * FROM {source})") or []
     if not schema or [row[0] for row in schema] == ["json"]:
-        raise FormatError(f'{path} is no JSON of records such as {{"id": 1}}; is it complete?')
+        raise FormatError(f'{path} is not JSON of records such as {{"id": 1}}; is it complete?')
     types = {
         name: type if is_number(type) or type == "BOOLEAN" else "VARCHAR"
         for name, type, *_ in schema

@@ -30,7 +30,7 @@ from nodecopy.read.readings import LARGEST, choose_readings
 
 CHOSEN, SUGGESTED = "chosen", "suggested"
 BOTH = (
-    "predict and labels are given: labels are in a column of the nodes, or in files of their own; "
+    "predict and labels are given: labels are in a column of the nodes, or in separate files; "
     "leave one out"
 )
 # A label of one node, so similar to that of so many or more, is perhaps misspelt.

@@ -217,7 +217,7 @@ def _warn_of_columns(columns: Mapping[str, NodeColumns | None], held: Collection
 
 
 def _checked_labels(y: Any) -> Any:
-    """Return labels that have a length, or refuse what is no list of one label per node."""
+    """Return labels that have a length, or refuse what is not a list of one label per node."""
     if hasattr(y, "detach") or (hasattr(y, "__array__") and not hasattr(y, "__len__")):
         y = to_matrix(y)
     sizes = not sp.issparse(y) and hasattr(y, "__len__") and getattr(y, "ndim", 1) > 0
@@ -246,7 +246,7 @@ def _rows_of_numbers(X: Any) -> Any:
 
 def _names_rows(values: Any) -> bool:
     """Tell whether labels or features go by the names of nodes: a mapping, or a pandas index."""
-    return isinstance(values, Mapping) or (_has_index(values) and not _are_positions(values.index))
+    return isinstance(values, Mapping) or (_has_index(values) and not are_positions(values.index))
 
 
 def _aligned_labels(labels: Any, problem: Problem) -> Any:
@@ -305,7 +305,7 @@ def _row_order(frame: Any, problem: Problem) -> NDArray[np.int64] | None:
 
 def _rows_by_index(what: str, index: Any, problem: Problem) -> NDArray[np.int64] | None:
     """Return the node of each row, by its name; None where rows are in the order of the nodes."""
-    if _are_positions(index):
+    if are_positions(index):
         if problem.names is not None:
             raise DatasetError(
                 f"{what} has the default index 0 to {len(index) - 1}, the nodes of the graph are "
@@ -319,7 +319,7 @@ def _rows_by_index(what: str, index: Any, problem: Problem) -> NDArray[np.int64]
     return _node_places(what, list(index), problem)
 
 
-def _are_positions(index: Any) -> bool:
+def are_positions(index: Any) -> bool:
     """Tell whether an index is 0, 1, 2, …, as pandas makes it by default."""
     whole = getattr(index, "dtype", np.dtype(object)).kind in "iu"
     return whole and np.array_equal(np.asarray(index), np.arange(len(index)))

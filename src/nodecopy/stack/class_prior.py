@@ -89,7 +89,7 @@ def estimated_factors(
     truth: NDArray[np.int64],
     others: NDArray[np.floating] | None = None,
 ) -> NDArray[np.float64]:
-    """Return the factors m of the classes [K] with which held-out labels [n] are likeliest.
+    """Return the factors m of the classes [K] with which held-out labels [n] are most likely.
 
     Args:
         probabilities: what was predicted for them [n, K].

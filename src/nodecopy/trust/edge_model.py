@@ -13,7 +13,7 @@ graph without it, and so are the class probabilities of its ends: edges are scor
 each by what remains of the graph.
 
 Where edges are of several relations, each that has many has a separate regression. Where nodes are
-of several types, random pairs are of types that are linked.
+of several types, random pairs are drawn from all pairs of types that are linked.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from nodecopy.classifiers.blocks import adjacency_operator, class_affinity
 from nodecopy.core.rng import stream
@@ -211,14 +212,15 @@ class EdgeModel:
     def probability(self, pairs: Pairs) -> NDArray[np.float64]:
         """Return how probable an edge between the nodes of pairs is [n, 2] -> [n].
 
-        That is, were it not known whether there is one: the prior is the density of the graph.
+        That is, were it not known whether there is one, nor of which relation: the prior is the
+        density of the graph.
         """
-        types = self._linked_types(self._edges)
-        a, b = self._sizes[types].T
-        possible = np.where(types[:, 0] == types[:, 1], a * (a - 1) / 2, a * b).sum()
+        possible = self._possible(self._linked_types(self._edges)).sum()
         density = np.clip(self.num_edges / max(possible, 1.0), 1e-12, 0.5)
-        odds: NDArray[np.float64] = np.exp(self.log_ratio(pairs)) * density / (1 - density)
-        return odds / (1 + odds)
+        evidence, _ = self._evidence_on(np.asarray(pairs, np.int64))
+        log_odds = _linear(evidence, self._coefficients) + np.log(density / (1 - density))
+        probability: NDArray[np.float64] = expit(log_odds)
+        return probability
 
     @property
     def num_edges(self) -> int:
@@ -271,12 +273,19 @@ class EdgeModel:
         keys = sorted_distinct(np.sort(self._type[edges], axis=1) @ np.array([count, 1]))
         return np.stack(np.divmod(keys, count), axis=1)
 
+    def _possible(self, types: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how many pairs of nodes there are of each pair of types [T, 2] -> [T]."""
+        a, b = self._sizes[types].T.astype(np.float64)
+        return np.where(types[:, 0] == types[:, 1], a * (a - 1) / 2, a * b)
+
     def _random_pairs(self, edges: Pairs) -> Pairs:
         """Draw pairs of different nodes of types that edges join [n, 2]; one may be an edge."""
         types, rng = self._linked_types(edges), stream(self._seed, "random pairs")
         if not len(types):
             return np.zeros((0, 2), np.int64)
-        drawn = types[rng.integers(len(types), size=_LEARNT_FROM)]
+        share = self._possible(types) / self._possible(types).sum()
+        of = stream(self._seed, "random types").choice(len(types), _LEARNT_FROM, p=share)
+        drawn = types[of]
         pairs = self._first[drawn] + rng.integers(self._sizes[drawn])
         return pairs[pairs[:, 0] != pairs[:, 1]]
 

@@ -44,7 +44,7 @@ class MissingEdge(NamedTuple):
     Attributes:
         source: one end.
         target: the other end.
-        relation: which the edge would be of; None where edges have none.
+        relation: which the edge would be of; None where no relation has 500 edges or more.
         probability: that the edge is missing.
     """
 
@@ -61,7 +61,7 @@ class MissingEdges:
     Attributes:
         nodes: the two ends [n, 2].
         probability: that there is an edge, given the share of edges that are missing [n].
-        relation: which the edge would be of, None where edges have none [n].
+        relation: which the edge would be of, None where no relation has 500 edges or more [n].
         share: of the edges that are missing, as it was assumed.
         searched: how many nodes candidates were looked for around, drawn at random; None for all.
     """
