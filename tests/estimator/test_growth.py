@@ -170,3 +170,15 @@ def test_what_does_not_fit_is_refused_in_a_line(tmp_path):
     loaded = NodeCopyClassifier.load(tmp_path / "model.safetensors")
     with pytest.raises(ModelError, match="graph"):
         loaded.predict_new(x, NEW)
+
+
+@pytest.mark.parametrize("edges", [[], [(N, 0), (N, 1)]])
+def test_a_new_node_far_outside_the_range_of_the_fit_is_novel(edges):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 4)) + DATA.labels[:N, None]
+    clf = NodeCopyClassifier("fast", random_state=0).fit(Graph.from_edges(N, OLD), X, Y)
+    new = np.array([X[:45][Y[:45] == 2].mean(0), np.full(4, 1000.0)])
+    typical, far = clf.grown(new[[0]], edges), clf.grown(new[[1]], edges)
+    assert typical.novelty([N])[0] < 0.5
+    assert far.novelty([N])[0] > 0.9
+    assert clf.predict_new(new[[1]], edges)["novelty"].to_numpy() == far.novelty([N])

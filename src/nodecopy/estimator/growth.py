@@ -267,6 +267,7 @@ def _grown_problem(
         public_split=None,
         validation=_there(number[given.validation], len(order)),
         suggested=_there(number[given.suggested], len(order)),
+        new=np.flatnonzero(order >= len(old)),
         embeddings={},
     )
 

@@ -77,6 +77,7 @@ class Problem:
             texts are words alone.
         validation: labelled nodes that are held out for early stopping.
         suggested: labelled nodes that were suggested, not drawn or chosen by the user.
+        new: nodes that came after the fit.
         read: file and name of each column that was read, and what became of it.
         notes: what was changed or assumed in reading, in sentences.
         scaling: how features are scaled for models; see `scaled_by`.
@@ -106,6 +107,7 @@ class Problem:
     meaning: Meaning | None = None
     validation: NDArray[np.int64] = field(default_factory=_no_nodes)
     suggested: NDArray[np.int64] = field(default_factory=_no_nodes)
+    new: NDArray[np.int64] = field(default_factory=_no_nodes, metadata=NOT_SAVED)
     read: tuple[tuple[str, str, str], ...] = field(default=(), metadata=NOT_SAVED)
     notes: tuple[str, ...] = field(default=(), metadata=NOT_SAVED)
     scaling: Scaling = field(default_factory=Scaling)

@@ -20,9 +20,15 @@ Labels that are the only one of their class say how many nodes are of no known c
 take more of the rest, with H_j the entropy of their classes and λ such that the mean is M:
 
     novelty_j = 1 - (1 - p_j(none)) exp(-λ H_j)
+
+S compares directions, so a new node with numbers far outside the range of the fit may look like
+labelled ones. With s_j its distance to the mean of the nodes of the fit, and d the largest distance
+among these, it has a novelty of 1 - d / s_j at least.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +37,7 @@ from nodecopy.classifiers import Posterior
 from nodecopy.classifiers.posterior import entropy
 from nodecopy.core.machine import one_thread
 from nodecopy.core.rng import stream
+from nodecopy.features.matrix import row_blocks
 from nodecopy.problem.problem import Problem
 from nodecopy.trust.next_labels import embedding, similarity
 
@@ -46,7 +53,10 @@ def novelty_of(given: Problem, posterior: Posterior, missing: float = 0.0) -> ND
     """Return the `novelty` of the nodes that classes belong to, after a fit [n]."""
     count = len(posterior.probabilities)
     seen = embedding(given.graph, given.compared, 0, np.arange(count), centred=False)
-    return novelty(seen, given.labels[:count], posterior.probabilities, missing)
+    result = novelty(seen, given.labels[:count], posterior.probabilities, missing)
+    if len(given.new) and given.hubs is None:
+        result[given.new] = np.maximum(result[given.new], _out_of_range(given, count))
+    return result
 
 
 def novelty(
@@ -78,6 +88,20 @@ def novelty(
     result[labels >= 0] = 0.0
     result[others] = _raised(result[others], probabilities[others], missing)
     return result
+
+
+def _out_of_range(given: Problem, count: int) -> NDArray[np.float64]:
+    """Return 1 - d / s of the new nodes, 0 where they are within the range of the fit [m]."""
+    X: Any = given.scaled[:count]
+    fitted = np.setdiff1d(np.arange(count), given.new)
+    mean = np.asarray(X[fitted].mean(0, dtype=np.float64)).ravel()
+    squares = np.zeros(count)
+    for block in row_blocks(count, _BLOCK):
+        rows = X[block].astype(np.float64)
+        squares[block] = (rows * rows).sum(1) - 2 * (rows @ mean) + mean @ mean
+    distance = np.sqrt(np.maximum(squares, 0.0))
+    farthest = distance[fitted].max(initial=0.0)
+    return 1.0 - farthest / np.maximum(distance[given.new], max(farthest, 1e-12))
 
 
 def _class_shares(classes: NDArray[np.int64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
