@@ -98,6 +98,12 @@ def test_words_for_a_missing_value_are_predicted(read, empty):
     assert len(table.class_names) == 2
 
 
+@pytest.mark.parametrize(("cell", "told"), [(lambda k: k // 2 % 3 - 1, True), (words, False)])
+def test_cells_of_minus_one_beside_other_classes_are_told(read, cell, told):
+    table = read(EDGES, None, text(rows(cell)), predict="status")
+    assert any("-1 counts as empty in 4 rows" in note for note in table.notes) is told
+
+
 def test_copies_are_no_features_unless_they_are_named(read):
     def renamed(k):
         return 7 if k < 12 else 9  # filled where the column is not, too

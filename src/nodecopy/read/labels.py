@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from nodecopy.core.errors import DatasetError, counted, unknown_name
 from nodecopy.features.columns import list_separator, list_values
 from nodecopy.features.label_values import MOST_NUMBERS, numbers_refused
-from nodecopy.read.columns import LABELS, Column, assign, quoted, read_id, read_label
+from nodecopy.read.columns import LABELS, Column, assign, quoted, read_id, read_label, read_text
 from nodecopy.read.database import FOLDED, SHOWN, Database, Ids, number_values, set_nodes
 from nodecopy.read.formats import PathLike, open_table, paths_of
 from nodecopy.read.nodes import NodeTable
@@ -132,6 +132,9 @@ def number_labels(db: Database, num_nodes: int) -> Labelling:
     if column is not None:
         others = "the others (empty, -1 or a word for missing, such as NA) are predicted"
         notes = [f"{column!r} is filled in {known:,} of {counted(rows, 'row')}; {others}"]
+        if minus := db.value("SELECT count(*) FROM labels WHERE written IN ('-1', '-1.0')"):
+            hint = "if that is a class, give it a name, such as 'minus 1'"
+            notes.append(f"-1 counts as empty in {counted(minus, 'row')} of {column!r}: {hint}")
     notes += _misspelt(names, np.bincount(matched["k"], minlength=len(classes)))
     given = np.array(names, object)[matched["k"]]
     if separator := list_separator(given):
@@ -164,7 +167,8 @@ def _load_column(db: Database, tables: Sequence[NodeTable], column: str) -> None
         raise DatasetError(f"`predict`: {unknown_name('column', column, titles)}")
     for number, table in enumerate(having):
         name, place = f"labels{number}", table.place(column)
-        db.load(name, table.table, [table.keys[0], Column("label", place, read_label)])
+        columns = [Column("label", place, read_label), Column("written", place, read_text)]
+        db.load(name, table.table, [table.keys[0], *columns])
         # A column of integers with gaps is one of real numbers in pandas: 1.0 is 1.
         whole = f"SELECT bool_and(regexp_full_match(label, '-?[0-9]+[.]0+')) FROM {name}"
         if db.value(whole):
