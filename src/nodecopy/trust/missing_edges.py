@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from nodecopy.classifiers.places import similarities
 from nodecopy.core.rng import stream
@@ -95,7 +96,8 @@ def missing_edges(
     if n > _MOST_NODES:
         around = np.sort(stream(seed, "around").choice(n, _MOST_NODES, replace=False))
     pairs = _candidates(model.whole, around)
-    odds, relation = np.zeros(len(pairs)), np.full(len(pairs), None, object)
+    per_held_out = HELD_OUT * share / (1 - share)
+    scores, relation = np.zeros(len(pairs)), np.full(len(pairs), None, object)
     learnt_from, evidence = _candidates(model.held_out, around), model.whole.columns(pairs)
     learnt = model.held_out.columns(learnt_from)
     for name in model.relations or [None]:
@@ -104,27 +106,32 @@ def missing_edges(
         others = model.may_be_linked(learnt_from, name) & ~model.observed.contains(*learnt_from.T)
         if not removed.any() or not others.any():
             continue
-        own = _odds(learnt[removed], learnt[others], evidence)
-        better = (own > odds) & model.may_be_linked(pairs, name)
-        odds[better], relation[better] = own[better], name
-    order = np.argsort(-odds, kind="stable")[:count]
-    order = order[odds[order] > 0]
+        own = _probability(learnt[removed], learnt[others], evidence, per_held_out)
+        better = (own > scores) & model.may_be_linked(pairs, name)
+        scores[better], relation[better] = own[better], name
+    order = np.argsort(-scores, kind="stable")[:count]
+    order = order[scores[order] > 0]
     searched = len(around) if n > _MOST_NODES else None
-    probability = np.minimum(HELD_OUT * share / (1 - share) * odds[order], 1.0)
-    return MissingEdges(pairs[order], probability, relation[order], share, searched)
+    return MissingEdges(pairs[order], scores[order], relation[order], share, searched)
 
 
-def _odds(
-    removed: NDArray[np.float64], others: NDArray[np.float64], evidence: NDArray[np.float64]
+def _probability(
+    removed: NDArray[np.float64],
+    others: NDArray[np.float64],
+    evidence: NDArray[np.float64],
+    per_held_out: float,
 ) -> NDArray[np.float64]:
-    """Return the odds of an edge that was taken out against all other candidates [n].
+    """Return how probable candidates are missing edges [n].
 
-    Equal steps of the isotonic regression keep the order of the logistic one.
+    On a step of the isotonic regression with r edges that were taken out and o other candidates,
+    p = c r / max(o + 1, c r + 1): one more candidate keeps few of them from giving certainty. Pairs
+    on one step keep the order of the logistic regression.
 
     Args:
         removed: evidence on edges that were taken out [h, C].
         others: on other candidates [m, C].
         evidence: on the candidates of the whole graph [n, C].
+        per_held_out: c, missing edges for each edge that was taken out.
     """
     from sklearn.isotonic import IsotonicRegression
 
@@ -135,8 +142,11 @@ def _odds(
     )
     truth = np.repeat([1.0, 0.0], [len(removed), len(others)])
     fitted = IsotonicRegression(out_of_bounds="clip").fit(learnt, truth)
-    q = np.clip(fitted.predict(scores), 0.0, 1 - 1e-6) + 1e-9 / (1 + np.exp(-scores))
-    return q / (1 - q)
+    steps, of = np.unique(fitted.predict(learnt), return_inverse=True)
+    expected = per_held_out * np.bincount(of, truth)
+    p = expected / (np.maximum(np.bincount(of, 1 - truth), expected) + 1)
+    p = np.interp(fitted.predict(scores), steps, np.maximum.accumulate(p))
+    return p * (1 - 1e-9) + 1e-9 * expit(scores)
 
 
 def _candidates(evidence: PairEvidence, around: NDArray[np.int64]) -> Pairs:
