@@ -33,6 +33,17 @@ def test_a_fit_shows_labels_classes_and_accuracy(clf: NodeCopyClassifier):
     assert "known labels" not in NodeCopyClassifier()._repr_mimebundle_()["text/html"]
 
 
+def test_a_fit_shows_its_map(clf: NodeCopyClassifier, monkeypatch):
+    def drawn() -> str:
+        html: str = clf._repr_mimebundle_()["text/html"]
+        return html[html.index("<svg viewBox") :].split("</svg>")[0]
+
+    assert drawn().count("h0") == 120  # a disc for each node
+    assert drawn() == drawn()
+    monkeypatch.setattr("nodecopy.report.map._STILL", 50)
+    assert 25 < drawn().count("h0") <= 50
+
+
 def test_the_page_of_a_fit_in_python_is_written_and_shown(clf: NodeCopyClassifier, tmp_path: Path):
     report = clf.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")

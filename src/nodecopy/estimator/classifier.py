@@ -521,9 +521,16 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted().held_out
 
     def _repr_html_inner(self) -> str:
-        """Return the fit in numbers and bars, and scikit-learn's diagram below it."""
+        """Return the fit in numbers, bars and a map, and scikit-learn's diagram below it."""
         diagram: str = super()._repr_html_inner()
-        return self.result_._repr_html_() + diagram if hasattr(self, "result_") else diagram
+        if not hasattr(self, "result_"):
+            return diagram
+        drawn = ""
+        if self.result_.given.has_graph:
+            from nodecopy.report.map import still_map
+
+            drawn = still_map(self.result_)
+        return self.result_._repr_html_() + drawn + diagram
 
     def _repr_mimebundle_(self, **given: Any) -> dict[str, str]:
         """Return what a notebook shows."""
