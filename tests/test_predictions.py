@@ -11,8 +11,9 @@ import pytest
 from nodecopy import Graph, NodeCopyClassifier
 from nodecopy.core.errors import InputError, ModelError
 from nodecopy.graph import join_relations
-from nodecopy.predictions import class_bars, edge_columns, networkx_graph, node_columns
+from nodecopy.predictions import edge_columns, networkx_graph, node_columns
 from nodecopy.problem.problem import Problem
+from nodecopy.result.class_table import class_bars
 
 NAMES = ["ann", "bob", 3]
 

@@ -52,7 +52,7 @@ def test_a_list_that_fails_leaves_predictions_and_a_line(tmp_path: Path, monkeyp
     def fails(*_: object, **__: object) -> None:
         raise MemoryError("Unable to allocate 134 GiB")
 
-    for name in ("suggest_nodes", "suspect_edges", "novelty_of"):
+    for name in ("base.suggest_nodes", "base.suspect_edges", "classes.novelty_of"):
         monkeypatch.setattr(f"nodecopy.result.{name}", fails)
     clf = fitted()
     frame = clf.to_frame()

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.trust.explanation import Explanation
-from nodecopy.trust.label_errors import SuspectLabels
 from nodecopy.trust.missing_edges import MissingEdges
 from nodecopy.trust.next_labels import NextLabels
 from nodecopy.trust.suspect_edges import SuspectEdges
@@ -44,7 +42,7 @@ class Lists:
         return self._attempt("next labels", self._result.next_labels, nothing)
 
     @cached_property
-    def suspect_labels(self) -> SuspectLabels | None:
+    def suspect_labels(self) -> Any:
         """Known labels that are contradicted; None where no label was held out."""
         if self._result.held_out is None:
             return None
@@ -70,20 +68,20 @@ class Lists:
 
     @cached_property
     def novelty(self) -> NDArray[np.float64] | None:
-        """The probability of each node to belong to none of the classes [n]."""
+        """The probability of each node to be unlike all labels [n]; None where there is no such."""
         return self._attempt("novelty", lambda: self._result.novelty, None)
 
     @cached_property
-    def explanations(self) -> dict[int, Explanation]:
-        """Why nodes have their class: of those in the lists, and of the least certain ones."""
+    def explanations(self) -> dict[int, Any]:
+        """Why nodes have their prediction: of those in the lists, and of the least certain ones."""
         if len(self._result.given.labels) > _MOST_NODES:
             return {}
         lists = [self.next_labels.nodes, self.suspect_edges.nodes.ravel()]
         if self.suspect_labels is not None:
             lists.insert(1, self.suspect_labels.nodes)
-        least_certain = np.argsort(self._result.probabilities.max(1), kind="stable")
+        least_certain = np.argsort(self._result.certainty, kind="stable")
         nodes = list(dict.fromkeys(np.concatenate([*lists, least_certain]).tolist()))[:_EXPLAINED]
-        none: list[Explanation] = []
+        none: list[Any] = []
         why = self._attempt("explanations", lambda: self._result.explanations(nodes), none)
         return dict(zip(nodes, why, strict=False))
 

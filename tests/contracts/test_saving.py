@@ -37,12 +37,17 @@ from tests.waiting import LIMIT
 
 
 def marked() -> Iterator[str]:
-    """Yield the names of the classes that the sources mark as savable."""
+    """Yield the names that files have for the classes that the sources mark as savable."""
     for path in Path(saving.__file__).parents[1].rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             marks = getattr(node, "decorator_list", ())
             if isinstance(node, ast.ClassDef) and "savable" in map(ast.unparse, marks):
-                yield node.name
+                names = [
+                    one.value.value
+                    for one in node.body
+                    if isinstance(one, ast.AnnAssign) and ast.unparse(one.target) == "saved_as"
+                ]
+                yield names[0] if names else node.name
 
 
 def arguments(name: str) -> tuple[Any, ...]:

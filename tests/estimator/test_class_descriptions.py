@@ -29,7 +29,7 @@ def test_classes_are_guessed_without_a_label_and_nothing_is_claimed(tmp_path: Pa
     assert clf.classes_.tolist() == ["games", "letters"]
     assert (clf.predict() == truth).mean() > 0.9
     assert clf.predict_proba().max() < 0.9
-    assert clf.result_.accuracy is None
+    assert clf.result_.estimate is None
     assert "guesses" in " ".join(clf.result_.given.notes)
     assert len(clf.suggest(20)) == 20
     with pytest.raises(ModelError, match="held out"):

@@ -14,7 +14,7 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 
 from nodecopy.core.errors import InputError, ModelError, NotFittedError
-from nodecopy.estimator import NodeCopyClassifier, classifier
+from nodecopy.estimator import NodeCopyClassifier, base
 from nodecopy.estimator.method import fitted_by
 from nodecopy.features.matrix import structural_features, ties_to
 from nodecopy.graph import Graph
@@ -158,7 +158,7 @@ def test_a_fit_is_replaced_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append((clf.predict_proba().shape[1], len(clf.classes_)))
         return model
 
-    monkeypatch.setattr(classifier, "fitted_by", looked)
+    monkeypatch.setattr(base, "fitted_by", looked)
     clf.fit(TASK.graph, X, np.where(Y < 0, -1, Y % 2))
     assert seen == [(3, 3)]
     assert len(clf.classes_) == clf.predict_proba().shape[1] == 2

@@ -15,7 +15,7 @@ from nodecopy.graph import Graph
 from nodecopy.lists import Lists
 from nodecopy.problem.problem import Problem
 from nodecopy.read.tables import read_tables
-from nodecopy.result import Result
+from nodecopy.result import ClassResult, Result
 from nodecopy.stack.held_out import HeldOut
 from nodecopy.trust.missing_edges import MissingEdges
 from nodecopy.trust.next_labels import NextLabels
@@ -86,7 +86,7 @@ def make_result(
         predict=Posterior,
         held_out=held_out,
     )
-    result = Result(given, model, {"method": "best", "random_state": 0})
+    result = ClassResult(given, model, {"method": "best", "random_state": 0})
     vars(result)["lists"] = Lists(result)
     vars(result.lists).update(  # cached properties that are not computed again
         next_labels=NextLabels(

@@ -88,7 +88,7 @@ def test_counts_and_lists_are_those_of_the_result(result, data):
     nodes = node_of(result, data)
     assert nodes[data["next"]["nodes"]].tolist() == result.lists.next_labels.nodes.tolist()
     assert np.allclose(data["next"]["gain"], result.lists.next_labels.gain, atol=0.0001)
-    estimate = result.accuracy
+    estimate = result.estimate
     good, unsure, _ = data["answers"]
     assert good["value"] == f"{estimate.accuracy:.0%}"
     assert f"{estimate.low:.0%} to {estimate.high:.0%}" in good["words"]

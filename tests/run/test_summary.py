@@ -25,9 +25,9 @@ def test_the_summary_has_the_numbers_of_the_result(labelled: Run, tmp_path: Path
     assert {"file": "labels.csv", "column": "label", "became": "class"} in held["read"]["columns"]
     assert (held["nodes"], held["edges"], held["known_labels"]) == (20, 41, 7)
     estimate = held["estimated_accuracy"]
-    assert estimate["accuracy"] == pytest.approx(result.accuracy.accuracy, abs=1e-6)
-    assert estimate["low"] == pytest.approx(result.accuracy.low, abs=1e-6)
-    assert estimate["high"] == pytest.approx(result.accuracy.high, abs=1e-6)
+    assert estimate["accuracy"] == pytest.approx(result.estimate.accuracy, abs=1e-6)
+    assert estimate["low"] == pytest.approx(result.estimate.low, abs=1e-6)
+    assert estimate["high"] == pytest.approx(result.estimate.high, abs=1e-6)
     assert [one["name"] for one in held["components"]] == [c.name for c in result.components]
     assert sum(one["weight"] for one in held["components"]) == pytest.approx(1, abs=1e-4)
     assert [one["class"] for one in held["classes"]] == ["=red", "blue"]

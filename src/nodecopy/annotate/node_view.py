@@ -143,7 +143,9 @@ def explained(table: Problem, node: int, fit: Fit, around: Sequence[str]) -> dic
     (why,) = fit.named.explanations([node])
     places = {id: at for at, id in enumerate(around)}
     place = lambda other: places.get(str(table.ids[other]), -1)  # noqa: E731
-    return evidence_block(why, fit.labels.names, place, table.title)
+    names = list(fit.labels.names)
+    shown = {"label": names.index(why.label), "against": names.index(why.against)}
+    return shown | evidence_block(why, place, table.title)
 
 
 def class_probabilities(node: int, fit: Fit, count: int) -> list[float] | None:

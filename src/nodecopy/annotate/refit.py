@@ -18,7 +18,7 @@ from nodecopy.classifiers.class_descriptions import described_classes
 from nodecopy.core.progress import Show
 from nodecopy.problem.problem import Problem
 from nodecopy.read.objects import read_problem
-from nodecopy.result import Result
+from nodecopy.result import ClassResult
 from nodecopy.run import FitSettings
 from nodecopy.run.settings import parse_classes
 from nodecopy.trust.accuracy import EstimatedAccuracy
@@ -65,16 +65,16 @@ class Fit:
 
     labels: Labels
     suggestions: tuple[Any, ...]
-    result: Result | None = None
+    result: ClassResult | None = None
     problem: str = ""
 
     @property
     def accuracy(self) -> EstimatedAccuracy | None:
         """Estimated, where labels were held out."""
-        return None if self.result is None else self.result.accuracy
+        return None if self.result is None else self.result.estimate
 
     @cached_property
-    def named(self) -> Result:
+    def named(self) -> ClassResult:
         """The result with the names of the classes in place of their numbers."""
         assert self.result is not None  # or nothing is explained
         classes = np.array(self.labels.names, object)[self.result.classes]
@@ -189,7 +189,7 @@ class Refitter:
         suggestions = classifier.suggest(_SUGGESTIONS, exclude=excluded).tolist()
         fit = Fit(labels, tuple(suggestions), classifier.result_)
         if classifier.held_out_ is not None:  # computed here, so that the page need not wait
-            classifier.result_.accuracy  # noqa: B018
+            classifier.result_.estimate  # noqa: B018
         if fit.explains:
             fit.named.explanations([0])  # computes what all explanations share
         return fit

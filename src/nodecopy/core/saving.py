@@ -52,15 +52,20 @@ def savable(cls: Class) -> Class:
     """Let files hold a dataclass; a decorator, above ``@dataclass``.
 
     A file holds its name and its fields, so the name must be unique and the fields plain values,
-    arrays, or savable themselves. A subclass needs its own decorator.
+    arrays, or savable themselves. A subclass needs its own decorator. A class attribute
+    ``saved_as`` is its name in files, where that is another one.
     """
     if not dataclasses.is_dataclass(cls):
         raise TypeError(f"{cls.__name__} is not a dataclass: put @savable above @dataclass")
-    earlier = _SAVABLE.setdefault(cls.__name__, cls)
+    earlier = _SAVABLE.setdefault(_name(cls), cls)
     if earlier.__module__ != cls.__module__:
-        raise TypeError(f"{earlier.__module__} has a savable {cls.__name__} already")
-    _SAVABLE[cls.__name__] = cls  # a module that was loaded again replaces its classes
+        raise TypeError(f"{earlier.__module__} has a savable {_name(cls)} already")
+    _SAVABLE[_name(cls)] = cls  # a module that was loaded again replaces its classes
     return cls
+
+
+def _name(cls: type) -> str:
+    return str(vars(cls).get("saved_as", cls.__name__))
 
 
 def save(path: str | os.PathLike[str], value: object) -> None:
@@ -148,12 +153,12 @@ def _encode(value: Any, name: str, arrays: Arrays) -> Any:
         return {
             "dict": {key: _encode(item, f"{name}.{key}", arrays) for key, item in value.items()}
         }
-    if _SAVABLE.get(type(value).__name__) is type(value):
+    if _SAVABLE.get(_name(type(value))) is type(value):
         fields = {
             field: _encode(getattr(value, field), f"{name}.{field}", arrays)
             for field in _saved_fields(type(value))
         }
-        return {"type": type(value).__name__, "fields": fields}
+        return {"type": _name(type(value)), "fields": fields}
     raise ModelError(
         f"{name.strip('.')} cannot be saved: a file holds plain values, arrays and @savable "
         f"classes, no code; got {shown(value)}"

@@ -1,5 +1,6 @@
-"""The estimator: inputs, fit, predict, assess, save and load."""
+"""The estimators: inputs, fit, predict, assess, save and load."""
 
+from nodecopy.estimator.base import NodeCopyEstimator
 from nodecopy.estimator.classifier import NodeCopyClassifier
 
-__all__ = ["NodeCopyClassifier"]
+__all__ = ["NodeCopyClassifier", "NodeCopyEstimator"]

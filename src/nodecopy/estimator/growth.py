@@ -55,22 +55,14 @@ class Grown(NamedTuple):
     nodes: Nodes
 
     def predictions(self, fitted: Result) -> Predictions:
-        """Return the table of the new nodes, with the prediction sets of the fit."""
-        posterior, given = self.result.posterior.take(self.nodes), self.result.given
-        sets = None
-        if fitted.held_out is not None:
-            sets = fitted.sets(None, posterior.probabilities)
-        return Predictions(
-            given.ids[self.nodes],
-            given.classes,
+        """Return the table of the new nodes, with the prediction sets or intervals of the fit."""
+        posterior, novelty = self.result.posterior.take(self.nodes), self.result.novelty
+        return fitted.table(
+            self.result.given,
+            self.nodes,
             posterior,
-            given.labels[self.nodes],
-            None if given.titles is None else given.titles[self.nodes],
-            sets,
-            fitted.coverage,
-            self.result.novelty[self.nodes],
-            fitted.max_novelty,
-            np.ones(len(self.nodes), bool),
+            novelty=None if novelty is None else novelty[self.nodes],
+            new=np.ones(len(self.nodes), bool),
         )
 
 

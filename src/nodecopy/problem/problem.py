@@ -84,6 +84,8 @@ class Problem:
         scaled: X as models see it [N, D]; without rows before `scaled_by`.
         hubs: the node of each column of `structural_features` [D]; None where features were given.
         name_arrays: the names as a model file holds them; empty elsewhere.
+        target: the kind of target, what the values in ``classes`` are: "class" is one class per
+            node. A model file says it by the type of its result.
 
     >>> square = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
     >>> data = Problem("square", square, np.eye(4), [0, 0, 1, -1], ("left", "right"))
@@ -114,6 +116,7 @@ class Problem:
     scaled: FeatureMatrix = field(default_factory=_no_features, metadata=NOT_SAVED)
     hubs: NDArray[np.int64] | None = None
     name_arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    target: str = field(default="class", metadata=NOT_SAVED)
     # Of `nodecopy.trust.next_labels`, by seed: problems that differ in their labels share them.
     embeddings: dict[int, NDArray[np.float32]] = field(default_factory=dict, metadata=NOT_SAVED)
 

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from nodecopy.core.rng import stream
-from nodecopy.predictions import COLOURS, SURE
-from nodecopy.report.page_nodes import ends_of_random_edges, links_among, packed
+from nodecopy.report.page_nodes import ends_of_random_edges, links_among
 from nodecopy.result import Result
+from nodecopy.result.words import packed
 
 _ITERATIONS = 100
 # Of the forces: a node's own start, and all other nodes, where the edges of a node count as one.
@@ -105,19 +105,19 @@ def positions(links: sp.csr_array, probabilities: NDArray[np.floating] | None, s
 
 
 def still_map(result: Result) -> str:
-    """Return a small SVG of the map for a notebook: nodes by predicted class, pale where unsure.
+    """Return a small SVG of the map for a notebook: nodes by their prediction.
 
     Of a large graph it shows ends of random edges.
     """
-    given, probabilities = result.nodes("map"), np.asarray(result.model.probabilities)
+    given = result.nodes("map")
     nodes = np.arange(given.num_nodes)
     if len(nodes) > _STILL:
         ends = ends_of_random_edges(given.graph, _STILL, result.seed)[:_STILL]
         nodes = np.unique(ends) if len(ends) else nodes[:_STILL]
     offsets, targets = links_among(given.graph.symmetrise(), nodes)
-    count, p = len(nodes), probabilities[nodes]
+    count, groups = len(nodes), result.groups[nodes]
     matrix = sp.csr_array((np.ones(len(targets)), targets, offsets), shape=(count, count))
-    points = _quantised(positions(matrix, p, result.seed)) / (2**16 - 1) * _SIDE
+    points = _quantised(positions(matrix, groups, result.seed)) / (2**16 - 1) * _SIDE
     places = [f"{x:.1f} {y:.1f}" for x, y in points.tolist()]
     starts = np.repeat(np.arange(count), np.diff(offsets))
     once = np.flatnonzero(targets > starts)
@@ -126,16 +126,16 @@ def still_map(result: Result) -> str:
         f"M{places[u]}L{places[v]}" for u, v in zip(starts[shown], targets[shown], strict=True)
     )
     drawn = [f'<path d="{"".join(lines)}" stroke="#9aa5b1" stroke-width="0.3"/>']
-    group = np.where(nodes < given.num_classified, p.argmax(1), -1) * 2 + (p.max(1) >= SURE)
-    for one in np.unique(group).tolist():
-        colour = COLOURS[one // 2 % len(COLOURS)] if one >= 0 else COLOURS[-1]
-        discs = "".join(f"M{places[at]}h0" for at in np.flatnonzero(group == one).tolist())
-        style = f'stroke="{colour}" stroke-opacity="{1 if one % 2 else 0.45}" stroke-width="5"'
+    shade, colours = result.words.shades(nodes)
+    for one in np.unique(shade).tolist():
+        colour, opacity = colours[one]
+        discs = "".join(f"M{places[at]}h0" for at in np.flatnonzero(shade == one).tolist())
+        style = f'stroke="{colour}" stroke-opacity="{opacity:g}" stroke-width="5"'
         drawn.append(f'<path d="{discs}" {style} stroke-linecap="round"/>')
     box = f"-5 -5 {_SIDE + 10} {_SIDE + 10}"
     return (
         f'<svg viewBox="{box}" width="{_SIDE}" fill="none" role="img" '
-        f'aria-label="Map of {count:,} nodes by predicted class">{"".join(drawn)}</svg>'
+        f'aria-label="Map of {count:,} nodes by prediction">{"".join(drawn)}</svg>'
     )
 
 

@@ -1,10 +1,9 @@
-"""Nodes and links of a page as columns packed into text, and why a node has its class."""
+"""Nodes and links of a page as columns packed into text, and why a node has its prediction."""
 
 from __future__ import annotations
 
-import base64
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from nodecopy.core.rng import stream
 from nodecopy.graph import Graph
 from nodecopy.nn.evidence import OF_NODES, OTHERS
 from nodecopy.result import Result
+from nodecopy.result.words import packed
 from nodecopy.trust.explanation import Bar, Explanation, Row
 
 MAX_NODES = 20_000
@@ -46,7 +46,7 @@ def choose_nodes(result: Result, max_nodes: int = MAX_NODES) -> NDArray[np.int64
 
 def _telling_nodes(result: Result, max_nodes: int) -> NDArray[np.int64]:
     """Return the nodes that matter most, and some others [max_nodes]."""
-    rows, certainty = most_listed(max_nodes), result.probabilities.max(1)
+    rows, certainty = most_listed(max_nodes), result.certainty
     least = np.argsort(certainty, kind="stable")
     labelled = least[result.labels[least] >= 0]
     lists = result.lists
@@ -94,40 +94,14 @@ def place_of(nodes: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
 
 
 def node_columns(result: Result, nodes: NDArray[np.int64]) -> dict[str, Any]:
-    """Return what the page shows about each of its nodes, column by column.
-
-    A node of the second type has the class -1 for its predicted one, and so on.
-    """
-    given, novelty = result.nodes("report"), result.lists.novelty
-    labels, own = given.labels, nodes < len(result.labels)
-    sizes = list(given.node_types.values()) or [len(labels)]
-    other = np.repeat(np.arange(len(sizes)), sizes)[nodes]  # 0 for nodes that have a class
-    at = np.where(own, nodes, 0)
-    novelty = np.zeros(len(result.labels)) if novelty is None else novelty
-    posterior = result.posterior.take(at)
-    dtype = np.int16 if len(result.classes) < 2**15 else np.int32
+    """Return what the page shows about each of its nodes, column by column."""
+    given = result.nodes("report")
     return {
-        "ids": [str(id) for id in result.given.ids[nodes]],
+        "ids": [str(id) for id in given.ids[nodes]],
         "names": None if given.titles is None else given.titles[nodes].tolist(),
-        "known": packed(labels[nodes], dtype),
-        "predicted": packed(np.where(own, posterior.probabilities.argmax(1), -other), dtype),
-        # In ten-thousandths; a reader cannot tell finer ones apart.
-        "probabilities": packed((posterior.probabilities * 10_000).round(), np.uint16),
-        "entropy": packed(posterior.entropy * own, np.float32),
-        "fromGraph": packed(posterior.graph_information * own, np.float32),
-        "fromWeights": packed(posterior.weight_information * own, np.float32),
-        "fromModel": packed(posterior.model_information * own, np.float32),
-        "novelty": packed((novelty[at] * own * 1000).round(), np.uint16),  # thousandths
         "degree": packed(given.graph.degrees[nodes], np.int32),
-        "sets": None
-        if result.held_out is None
-        else _bits(result.sets(None, posterior.probabilities)),
+        **result.words.node_columns(nodes),
     }
-
-
-def _bits(sets: NDArray[np.bool_]) -> str:
-    """Return sets of classes with a bit for each class, in whole bytes a node."""
-    return packed(np.packbits(sets, axis=1, bitorder="little"), np.uint8)
 
 
 def links_among(
@@ -166,7 +140,6 @@ def link_relations(
 
 def evidence_block(
     why: Explanation,
-    classes: Sequence[Any],
     place: Callable[[int], int],
     title: Callable[[int], str],
 ) -> dict[str, Any]:
@@ -177,7 +150,6 @@ def evidence_block(
 
     Args:
         why: the explanation.
-        classes: of the page, in their order.
         place: returns where a node is on the page, given its number; -1 if it is not there.
         title: returns what people call a node, given its number.
     """
@@ -196,18 +168,6 @@ def evidence_block(
         return [*start, [*map(piece, shown)], len(named) - len(shown), round(rest, 4)]
 
     return {
-        "label": classes.index(why.label),
-        "against": classes.index(why.against),
         "bars": [bar(one) for one in why.bars if abs(one.log_odds) >= 1e-4],
         "labels": [*map(piece, why.top_labels)],
     }
-
-
-def packed(values: NDArray[Any], dtype: type[np.generic]) -> str:
-    """Return numbers as base64 text, little-endian, for a typed array of the page.
-
-    >>> packed(np.array([1, 2]), np.uint16)
-    'AQACAA=='
-    """
-    plain = np.ascontiguousarray(values, np.dtype(dtype).newbyteorder("<"))
-    return base64.b64encode(plain.tobytes()).decode()

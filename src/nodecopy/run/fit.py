@@ -18,7 +18,7 @@ from nodecopy.problem.task import Split
 from nodecopy.read.labels import read_label_table
 from nodecopy.read.options import with_flags
 from nodecopy.read.tables import candidate_column, read_tables
-from nodecopy.result import Result
+from nodecopy.result import ClassResult, Result
 from nodecopy.run.settings import FitSettings
 
 
@@ -63,10 +63,11 @@ def label_table(
     executor: object = None,
 ) -> Run:
     """Fit to what was read, see `label_tables`."""
-    classifier = settings.classifier(progress, executor)
-    result = classifier.fit(table).result_
-    coverage, novelty = settings.coverage, settings.max_novelty
-    return Run(settings, replace(result, coverage=coverage, max_novelty=novelty))
+    estimator = settings.estimator(table.target, progress, executor)
+    result = replace(estimator.fit(table).result_, coverage=settings.coverage)
+    if isinstance(result, ClassResult):
+        result = replace(result, max_novelty=settings.max_novelty)
+    return Run(settings, result)
 
 
 def read_source(settings: FitSettings, progress: Show = False) -> Problem:

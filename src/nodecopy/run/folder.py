@@ -27,7 +27,7 @@ from nodecopy.core.machine import usable_memory
 from nodecopy.core.progress import Show, progress_steps
 from nodecopy.core.saving import savable, save
 from nodecopy.graph.neighbourhood import shared_neighbours
-from nodecopy.predictions import CONFIDENCE, ID, KNOWN, NAME, PREDICTED, Columns, Predictions
+from nodecopy.predictions import ID, NAME, Columns, Predictions
 from nodecopy.problem.stored import StoredNodes
 from nodecopy.read.inspection import columns_read
 from nodecopy.read.labels import CHOSEN, SUGGESTED
@@ -247,12 +247,7 @@ def _tables(result: Result) -> dict[str, Columns]:
         named = zip(("file", "column", "became"), zip(*rows, strict=True), strict=True)
         tables[COLUMNS] = {name: np.array(own, object) for name, own in named}
     if (suspects := result.lists.suspect_labels) is not None:
-        tables[SUSPECT_LABELS] = {
-            **_identity(result, suspects.nodes),
-            KNOWN: _names(result)[suspects.known],
-            PREDICTED: _names(result)[suspects.predicted],
-            "probability": suspects.probability,
-        }
+        tables[SUSPECT_LABELS] = _identity(result, suspects.nodes) | result.suspect_columns()
     return tables
 
 
@@ -262,12 +257,11 @@ def _next_labels(result: Result) -> Columns:
     They are marked as suggested: the estimated accuracy must not rest on them.
     `nodecopy fit` takes the file beside the other labels: ``--labels labels.csv --labels …``.
     """
-    nodes, p = result.lists.next_labels.nodes, result.posterior.probabilities
+    nodes = result.lists.next_labels.nodes
     return {
         "rank": np.arange(1, len(nodes) + 1),
         **_identity(result, nodes),
-        PREDICTED: _names(result)[p[nodes].argmax(1)],
-        CONFIDENCE: p[nodes].max(1),
+        **result.predicted_columns(nodes),
         "gain": result.lists.next_labels.gain,
         "label": np.full(len(nodes), "", object),
         CHOSEN: np.full(len(nodes), SUGGESTED, object),
@@ -276,19 +270,18 @@ def _next_labels(result: Result) -> Columns:
 
 def _pairs(result: Result, pairs: NDArray[np.int64]) -> Columns:
     """Return what is known of the ends of suspect or missing edges."""
-    others = len(result.given.labels) - len(result.labels)  # they have no class
-    p, names = result.posterior.probabilities, np.append(_names(result), "")
-    predicted = np.pad(p.argmax(1), (0, others), constant_values=-1)
-    confidence = np.pad(p.max(1), (0, others), constant_values=np.nan)
     source, target = pairs.T
     graph = result.nodes("edges").graph.symmetrise()
+    ends = [result.predicted_columns(nodes) for nodes in (source, target)]
+    predicted = {
+        f"{end}_{name}": columns[name]
+        for name in ends[0]
+        for end, columns in zip(("source", "target"), ends, strict=True)
+    }
     return {
         **_identity(result, source, "source", "source_name"),
         **_identity(result, target, "target", "target_name"),
-        "source_predicted": names[predicted[source]],
-        "target_predicted": names[predicted[target]],
-        "source_confidence": confidence[source],
-        "target_confidence": confidence[target],
+        **predicted,
         "shared_neighbours": shared_neighbours(graph, pairs).round().astype(np.int64),
     }
 
@@ -297,7 +290,3 @@ def _identity(result: Result, nodes: NDArray[np.int64], id: str = ID, name: str 
     """Return the ids of nodes, and their names if there are any."""
     ids, titles = result.given.ids[nodes], getattr(result.given, "titles", None)
     return {id: ids} if titles is None else {id: ids, name: titles[nodes]}
-
-
-def _names(result: Result) -> NDArray[np.object_]:
-    return np.array(result.given.class_names, object)

@@ -17,12 +17,13 @@ from nodecopy.core.progress import Show
 from nodecopy.core.saving import load
 from nodecopy.estimator.growth import grow
 from nodecopy.estimator.method import check_columns, predict_another
-from nodecopy.predictions import CONFIDENCE, ID, PREDICTED, Predictions
+from nodecopy.predictions import ID, KNOWN, PREDICTED, Predictions
 from nodecopy.problem.problem import Problem
 from nodecopy.read.tables import places_in, read_tables
 from nodecopy.result import GRAPH_FILE, Result, model_file
 from nodecopy.run.folder import TABLES_FILE, FittedTables, blocks_of, is_csv, write_table
 from nodecopy.run.settings import FitSettings
+from nodecopy.trust.sets import check_coverage
 
 _COLUMNS = "the model was fitted {} columns of nodes: {} --nodes FILE"
 
@@ -62,32 +63,22 @@ def predict_tables(
         )
     reading = load(model_file(model).with_name(TABLES_FILE), FittedTables).reading
     if coverage is not None:
-        result.sets(coverage)  # or say at once that there are none
+        result.checked_held_out  # noqa: B018 - or say at once that there is nothing to cover
+        check_coverage(coverage)
+        result = replace(result, coverage=coverage)
     table = _read(result, settings, reading | settings.given_reading, progress, only_new=only_new)
     n = table.num_classified
     places = places_in(table.ids, result.given.ids)
     named = result.arguments.get("text_model", "auto") if text_model is None else text_model
     if only_new:
-        return table, _predict_new(result, table, places, named, coverage)
+        return table, _predict_new(result, table, places, named)
     posterior = predict_another(result, table, None, places, text_model=named, show=progress)
     posterior = posterior.take(slice(n))
-    sets = None
-    if coverage is not None or result.held_out is not None:
-        sets = result.sets(coverage, posterior.probabilities)
-    return table, Predictions(
-        table.ids[:n],
-        result.classes,
-        posterior,
-        table.labels[:n],
-        None if table.titles is None else table.titles[:n],
-        sets,
-        result.coverage if coverage is None else coverage,
-        new=places[:n] < 0,
-    )
+    return table, result.table(table, slice(n), posterior, new=places[:n] < 0)
 
 
 def _predict_new(
-    result: Result, table: Problem, places: NDArray[np.int64], text_model: Any, coverage: Any
+    result: Result, table: Problem, places: NDArray[np.int64], text_model: Any
 ) -> Predictions:
     """Return predictions of the new nodes of tables that hold only what is new."""
     fitted, new = result.given, np.flatnonzero(places < 0)
@@ -101,8 +92,7 @@ def _predict_new(
         table = table.by_meaning(text_model, fitted=fitted.meaning)
     if table.features is not None:
         check_columns(table.features, fitted)
-    coverage = result.coverage if coverage is None else coverage
-    return grow(result, table, places).predictions(replace(result, coverage=coverage))
+    return grow(result, table, places).predictions(result)
 
 
 def _read(
@@ -168,7 +158,7 @@ def _may_be_replaced(target: Path) -> bool:
     try:
         with duckdb.connect() as connection:
             table = connection.execute(query, [glob.escape(str(target))])
-            return {ID, PREDICTED, CONFIDENCE} <= {column[0] for column in table.description}
+            return {ID, KNOWN, PREDICTED} <= {column[0] for column in table.description}
     except duckdb.Error:
         return False
 

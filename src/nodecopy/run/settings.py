@@ -22,7 +22,7 @@ from nodecopy.core.executors import check_executor
 from nodecopy.core.files import regular_file
 from nodecopy.core.progress import Show
 from nodecopy.core.typed import Count, Limits, Probability
-from nodecopy.estimator import NodeCopyClassifier
+from nodecopy.estimator import NodeCopyClassifier, NodeCopyEstimator
 from nodecopy.estimator.method import MethodName, method_of
 from nodecopy.features.scaling import Normalise
 from nodecopy.problem.dataset import SplitName, dataset_names
@@ -164,8 +164,14 @@ class FitSettings(TableOptions):
         """Whether known labels are held out."""
         return self.method != "paper" if self.calibrate is None else self.calibrate
 
+    def estimator(
+        self, target: str, progress: Show = None, executor: object = None
+    ) -> NodeCopyEstimator:
+        """Return the estimator of a kind of target that these settings describe, not fitted yet."""
+        return {"class": self.classifier}[target](progress, executor)
+
     def classifier(self, progress: Show = None, executor: object = None) -> NodeCopyClassifier:
-        """Return the classifier that these settings describe, not fitted yet."""
+        """Return the estimator of classes."""
         return NodeCopyClassifier(
             self.method,
             calibrate=self.calibrate,

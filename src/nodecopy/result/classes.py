@@ -1,0 +1,228 @@
+"""ClassResult: the result of a fit whose target is one class per node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.classifiers import Posterior
+from nodecopy.core.machine import torch_defaults
+from nodecopy.core.saving import savable
+from nodecopy.predictions import CONFIDENCE, KNOWN, PREDICTED, Columns
+from nodecopy.problem.problem import Problem
+from nodecopy.result.base import Result
+from nodecopy.result.class_table import ClassPredictions
+from nodecopy.result.class_words import ClassWords
+from nodecopy.stack.held_out import HeldOut
+from nodecopy.trust.accuracy import EstimatedAccuracy, class_share_warnings, estimate_accuracy
+from nodecopy.trust.explainer import Explainer
+from nodecopy.trust.explanation import Explanation
+from nodecopy.trust.label_errors import SuspectLabels, suspect_labels
+from nodecopy.trust.missing_mass import MissingMass, missing_mass
+from nodecopy.trust.novelty import novelty_of
+from nodecopy.trust.sets import PredictionSets, fit_sets
+
+
+@savable
+@dataclass(frozen=True, eq=False)
+class ClassResult(Result):
+    """Every node with a probability for each class, and what follows from that.
+
+    Attributes:
+        max_novelty: tables leave the prediction of a node empty from this novelty on; None always
+            predicts.
+    """
+
+    max_novelty: float | None = None
+
+    target: ClassVar[str] = "class"
+    saved_as: ClassVar[str] = "Result"  # files of earlier releases have this name
+    _enough_labels: ClassVar[str] = "two labels at least of some class"
+
+    @property
+    def words(self) -> ClassWords:
+        """What is said of classes."""
+        return ClassWords(self)
+
+    @property
+    def probabilities(self) -> NDArray[np.float64]:
+        """Class probabilities of these nodes [n, K]."""
+        probabilities: NDArray[np.float64] = self.posterior.probabilities
+        return probabilities
+
+    @property
+    def certainty(self) -> NDArray[np.float64]:
+        """The confidence, the probability of the predicted class [n]."""
+        return self.probabilities.max(1)
+
+    def groups_of(self, posterior: Posterior) -> NDArray[np.floating]:
+        """Return class probabilities: a group is a class [N, K]."""
+        return np.asarray(posterior.probabilities)
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The labels that the columns of probabilities stand for, read-only [K]."""
+        return self.given.classes
+
+    @property
+    def why_not_estimated(self) -> str:
+        """Why no label was held out; empty where some were."""
+        if self.held_out is not None:
+            return ""
+        labels = np.delete(self.given.labels, getattr(self.given, "validation", []))
+        if np.bincount(labels[labels >= 0], minlength=1).max() < 2:
+            return "that takes a class with two labels at least"
+        return "no label was held out, since the model is not calibrated (calibrate)"
+
+    def estimated_accuracy(self, level: float = 0.95) -> EstimatedAccuracy:
+        """Return the estimated accuracy on the nodes without a label, and its interval."""
+        held = self.checked_held_out
+        others = held.unlabelled(self.probabilities)
+        return estimate_accuracy(
+            held.probabilities, held.truth, others, level, self.representative, self.missing_mass
+        )
+
+    @cached_property
+    def missing_mass(self) -> MissingMass | None:
+        """The share of nodes whose class has no label; None where the labels cannot tell."""
+        known = np.flatnonzero(self.labels >= 0)
+        return missing_mass(self.labels[known], ~np.isin(known, self.given.suggested))
+
+    @cached_property
+    def estimate(self) -> EstimatedAccuracy | None:
+        """The estimated accuracy with its 95 % interval; None where no label was held out."""
+        return None if self.held_out is None else self.estimated_accuracy()
+
+    @property
+    def right(self) -> NDArray[np.bool_]:
+        """Whether each held-out label was predicted [n]."""
+        right: NDArray[np.bool_] = self.checked_held_out.right
+        return right
+
+    def sets(
+        self, coverage: float | None = None, probabilities: NDArray[np.floating] | None = None
+    ) -> NDArray[np.bool_]:
+        """Return which classes the prediction set of each node holds [n, K].
+
+        Args:
+            coverage: probability that the label is in the set; None is `coverage`.
+            probabilities: of other nodes, those of another graph for instance [n, K].
+        """
+        p = self.probabilities if probabilities is None else probabilities
+        return self.prediction_sets.sets(p, self.coverage if coverage is None else coverage)
+
+    @cached_property
+    def prediction_sets(self) -> PredictionSets:
+        """What sets of any coverage follow from."""
+        held, some = self.checked_held_out, self.representative
+        others = held.unlabelled(self.probabilities)
+        missing = self.missing_mass or MissingMass()
+        return fit_sets(held.probabilities[some], held.truth[some], others, missing.share)
+
+    @cached_property
+    def suspect_labels(self) -> SuspectLabels:
+        """The known labels that predictions made without them contradict, most suspect first."""
+        held = self.checked_held_out
+        return suspect_labels(held.nodes, held.truth, held.probabilities)
+
+    def suspect_columns(self) -> Columns:
+        """Return the known class, the one predicted without it, and how probably it is wrong."""
+        suspects, names = self.suspect_labels, np.array(self.given.class_names, object)
+        return {
+            KNOWN: names[suspects.known],
+            PREDICTED: names[suspects.predicted],
+            "probability": suspects.probability,
+        }
+
+    @cached_property
+    def novelty(self) -> NDArray[np.float64]:
+        """The probability of each node to belong to none of the classes [n]."""
+        missing = self.missing_mass or MissingMass()
+        return novelty_of(self.nodes("novelty"), self.posterior, missing.share)
+
+    def explanations(self, nodes: Sequence[int]) -> list[Explanation]:
+        """Return why some nodes have their class, given their numbers."""
+        with torch_defaults():
+            return self._explainer.explain(nodes)
+
+    @cached_property
+    def _explainer(self) -> Explainer:
+        return Explainer(self.nodes("explain"), self.model)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to beware of, in the graph and in the predictions."""
+        return (*super().warnings, *_accuracy_warnings(self.held_out), *self.share_warnings)
+
+    @property
+    def share_warnings(self) -> list[str]:
+        """Warnings of classes with other shares of the labels than of the predictions."""
+        held = self.held_out
+        if held is None or self.arguments.get("class_prior", "estimate") != "estimate":
+            return []
+        predicted = held.unlabelled(self.probabilities).argmax(1)
+        return class_share_warnings(held.truth[self.representative], predicted, self.classes)
+
+    def table(
+        self,
+        given: Problem,
+        nodes: slice | NDArray[np.int64],
+        posterior: Posterior,
+        *,
+        novelty: NDArray[np.float64] | None = None,
+        new: NDArray[np.bool_] | None = None,
+    ) -> ClassPredictions:
+        """Return the table of predictions, with sets where labels were held out."""
+        sets = None if self.held_out is None else self.sets(None, posterior.probabilities)
+        return ClassPredictions(
+            given.ids[nodes],
+            None if given.titles is None else given.titles[nodes],
+            new,
+            given.labels[nodes],
+            self.classes,
+            posterior,
+            sets,
+            self.coverage,
+            novelty,
+            self.max_novelty,
+        )
+
+    def predicted_columns(self, nodes: NDArray[np.int64]) -> Columns:
+        """Return the predicted class and its confidence."""
+        p, names = self.probabilities, np.array([*self.given.class_names, ""], object)
+        own = nodes < len(p)
+        rows = p[np.where(own, nodes, 0)]
+        return {
+            PREDICTED: names[np.where(own, rows.argmax(1), -1)],
+            CONFIDENCE: np.where(own, rows.max(1), np.nan),
+        }
+
+    def check_posterior(self, posterior: Posterior, num_labels: int) -> None:
+        """Raise ValueError unless predictions are probabilities of all classes."""
+        p, k = posterior.probabilities, len(self.given.classes)
+        if p.shape != (num_labels, k):
+            raise ValueError(f"{len(p)} nodes of {p.shape[1]} classes, and {num_labels} labels")
+        if not np.all(p >= 0) or not np.allclose(p.sum(1), 1, atol=1e-3):
+            raise ValueError("predictions are not probabilities")
+
+
+def _accuracy_warnings(held_out: HeldOut | None) -> list[str]:
+    """Warn if held-out labels were predicted no better than by the commonest class."""
+    if held_out is None:
+        return []
+    accuracy = held_out.scores.accuracy
+    commonest = np.bincount(held_out.truth).max() / len(held_out.truth)
+    if accuracy > commonest:
+        return []
+    n = len(held_out.truth)
+    chance = 2 * np.sqrt(max(accuracy * (1 - accuracy), 0.25 / n) / n)
+    return [
+        f"held-out accuracy is {accuracy:.0%}, no better than always predicting the commonest "
+        f"class ({commonest:.0%}): so far columns and edges tell no more than the class shares do. "
+        f"With {n} labels that is uncertain by {100 * chance:.0f} points; more labels decide it"
+    ]
