@@ -25,7 +25,7 @@ def held_out(classifiers: list[NodeClassifier], task: Task, folds: int = 5) -> H
 
 def test_each_fold_is_a_fit_without_its_labels(task: Task) -> None:
     classifiers = [DiffusionClassifier(), LabelPropagation()]
-    folds = make_folds(task, 3, seed=0)
+    folds = make_folds([task], 3, seed=0)[0]
     held = folds.labels
     predictions = [folds.predictions(one.fit(folds.tasks, folds.seeds)) for one in classifiers]
     for fold in range(3):
@@ -62,7 +62,7 @@ def test_the_only_label_of_a_class_stays() -> None:
     task = make_task()
     first = np.flatnonzero(task.labels[task.train] == 0)[:1]
     train = np.concatenate([task.train[first], task.train[task.labels[task.train] != 0]])
-    folds = make_folds(replace(task, train=train), 5, seed=0)
+    folds = make_folds([replace(task, train=train)], 5, seed=0)[0]
     nodes, single = folds.labels.nodes, folds.labels.single
     np.testing.assert_array_equal(single, task.train[first])
     np.testing.assert_array_equal(np.sort(nodes), np.setdiff1d(train, single))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ from nodecopy.core.saving import savable
 from nodecopy.graph import Graph, RowGraph
 from nodecopy.problem.task import Task
 from nodecopy.stack.held_out import Folds
-from nodecopy.stack.pool import NestedPool, Pool, PoolFits
+from nodecopy.stack.pool import Pool, PoolFits
 from nodecopy.stack.temperature import Calibrator, TemperatureScaling
 
 # Tasks, seeds and fits: that of all labels first, then those of each fold.
@@ -140,44 +140,78 @@ def expand_relations(components: Sequence[Component], graph: Graph) -> tuple[Com
     return tuple(expanded)
 
 
+@dataclass(eq=False)
+class TaskFits:
+    """The fits of components to one task, to all labels and to all but those of each fold.
+
+    Attributes:
+        folds: the labels without those of each fold.
+        pools: of the components.
+        full: the fits to all labels.
+        in_folds: the fits to the folds.
+        right: whether the fits to the folds predict each held-out label [n].
+    """
+
+    folds: Folds
+    pools: PoolFits
+    full: list[Fitted] = field(default_factory=list)
+    in_folds: list[Sequence[Fitted]] = field(default_factory=list)
+    right: list[NDArray[np.bool_]] = field(default_factory=list)
+
+    def add(self, full: Fitted, in_folds: Sequence[Fitted], component: Component) -> None:
+        """Add the fits of one more component."""
+        predictions = self.folds.predictions(in_folds)
+        self.full.append(full)
+        self.in_folds.append(in_folds)
+        self.right.append(predictions.argmax(1) == self.folds.labels.truth)
+        self.pools.add(predictions, component.count, component.calibrator)
+
+    def component(self, number: int) -> list[Fitted]:
+        """Return the fits of one component: to all labels, and to each fold."""
+        return [self.full[number], *self.in_folds[number]]
+
+    def pooled(self) -> list[Fitted]:
+        """Return the pool of all components so far; in each fold, the pool without its labels."""
+        nested = self.pools.pool()
+        folds = zip(nested.without, zip(*self.in_folds, strict=True), strict=True)
+        return [_pooled(nested.pool, self.full), *(_pooled(pool, fits) for pool, fits in folds)]
+
+
 class ComponentFits:
-    """Components, each fitted to all labels and to all but those of each fold.
+    """Components, each fitted to tasks that differ in their classes alone, side by side.
 
     Args:
-        task: all labels.
+        tasks: all labels of each.
         seed: of the fits to all labels.
-        folds: the labels without those of each fold.
+        folds: the labels without those of each fold, of each task.
         calibrator: of the pool.
         executor: where components are fitted.
         reliable: the graph with edges weighted by their reliability.
 
     Attributes:
-        full: the fits to all labels.
-        right: whether the fits to the folds predict each held-out label [n].
+        tasks: the fits to each task.
     """
 
     def __init__(
         self,
-        task: Task,
+        tasks: Sequence[Task],
         seed: int,
-        folds: Folds,
+        folds: Sequence[Folds],
         calibrator: Calibrator,
         executor: Executor,
         reliable: Graph,
     ) -> None:
-        self.full: list[Fitted] = []
-        self.right: list[NDArray[np.bool_]] = []
-        self._in_folds: list[Sequence[Fitted]] = []
+        self.tasks = [TaskFits(one, PoolFits(one.labels, calibrator)) for one in folds]
+        in_folds = zip(*(one.tasks for one in folds), strict=True)
+        self._labels = _Tasks([tuple(tasks), *in_folds], [seed, *folds[0].seeds])
         self._components: list[Component] = []
-        self._labels = _Tasks((task, *folds.tasks), (seed, *folds.seeds))
-        self._folds, self._executor, self._reliable = folds, executor, reliable
-        self._pools = PoolFits(folds.labels, calibrator)
+        self._executor, self._reliable = executor, reliable
 
     def fit(self, components: Sequence[Component], progress: Progress | None) -> None:
         """Fit components, those from the labels alone side by side, others one after the other."""
         for stage in _stages(components):
             units = []
-            for number, component in enumerate(stage, len(self.full)):
+            for number, component in enumerate(stage, len(self._components)):
                 which = _ALL if component.in_folds is None else _FULL
                 units.append(_Unit(component, component.classifier, number, which))
                 if component.in_folds is not None:
@@ -187,37 +221,28 @@ class ComponentFits:
             for component in stage:
                 full, *in_folds = next(fits)
                 if component.in_folds is not None:
-                    in_folds = list(next(fits))
-                self.full.append(full)
-                self._in_folds.append(in_folds)
+                    in_folds = next(fits)
+                for number, task in enumerate(self.tasks):
+                    task.add(full[number], [fold[number] for fold in in_folds], component)
                 self._components.append(component)
-                predictions = self._folds.predictions(in_folds)
-                self.right.append(predictions.argmax(1) == self._folds.labels.truth)
-                self._pools.add(predictions, component.count, component.calibrator)
                 if progress is not None:
-                    progress(len(self.full), len(components))
+                    progress(len(self._components), len(components))
 
-    def pool(self) -> NestedPool:
-        """Return the pool of the components."""
-        return self._pools.pool()
-
-    def _start(self, name: str | None) -> list[Fitted] | None:
-        """Return what a component starts from: in the fit to all labels, and in each fold."""
+    def _start(self, name: str | None) -> list[tuple[Fitted, ...]] | None:
+        """Return what a component starts from: in the fits to all labels, and in each fold."""
         if name is None:
             return None
-        if name != POOL:
-            at = [component.name for component in self._components].index(name)
-            return [self.full[at], *self._in_folds[at]]
-        nested = self.pool()
-        folds = zip(nested.without, zip(*self._in_folds, strict=True), strict=True)
-        return [_pooled(nested.pool, self.full), *(_pooled(pool, fits) for pool, fits in folds)]
+        if name == POOL:
+            return list(zip(*(task.pooled() for task in self.tasks), strict=True))
+        at = [component.name for component in self._components].index(name)
+        return list(zip(*(task.component(at) for task in self.tasks), strict=True))
 
 
 class _Tasks(NamedTuple):
-    """The task of all labels and those of the folds, with the seed of each."""
+    """All labels of the tasks, and those of the folds [F + 1, T], with the seed of each [F + 1]."""
 
-    tasks: tuple[Task, ...]
-    seeds: tuple[int, ...]
+    tasks: list[tuple[Task, ...]]
+    seeds: list[int]
 
 
 class _Unit(NamedTuple):
@@ -240,22 +265,29 @@ def _stages(components: Sequence[Component]) -> Iterator[list[Component]]:
 
 
 def _fit_unit(
-    unit: _Unit, labelled: _Tasks, reliable: Graph, start: Sequence[Fitted] | None
-) -> Sequence[Fitted]:
-    tasks, seeds = labelled.tasks[unit.which], labelled.seeds[unit.which]
-    if not tasks:
+    unit: _Unit,
+    labelled: _Tasks,
+    reliable: Graph,
+    start: Sequence[Sequence[Fitted]] | None,
+) -> list[Sequence[Fitted]]:
+    """Return the fits of a unit, those of all tasks to the same labelled nodes side by side."""
+    chosen = labelled.tasks[unit.which]
+    if not chosen:
         return []
+    tasks, width = list(chain(*chosen)), len(chosen[0])
     graph = unit.component.view.of((tasks[0].graph, reliable))
     if graph is not tasks[0].graph:
-        tasks = tuple(replace(task, graph=graph) for task in tasks)
+        tasks = [replace(task, graph=graph) for task in tasks]
     classifier, component = unit.classifier, unit.component
     labels, classes = len(tasks[0].train), tasks[0].num_classes
     few = labels <= component.most_labels * classes and labels * classes <= _MOST_ENTRIES
     if component.many_labels is not None and not (few and len(graph.indices) <= _MOST_EDGES):
         classifier = component.many_labels
-    component_seeds = [child_seed(seed, "component", unit.number) for seed in seeds]
-    given = None if start is None else start[unit.which]
-    return check_fits(classifier, classifier.fit(tasks, component_seeds, given), len(tasks))
+    each = (child_seed(seed, "component", unit.number) for seed in labelled.seeds[unit.which])
+    seeds = [seed for seed in each for _ in range(width)]
+    given = None if start is None else list(chain(*start[unit.which]))
+    fits = check_fits(classifier, classifier.fit(tasks, seeds, given), len(tasks))
+    return [fits[begin : begin + width] for begin in range(0, len(fits), width)]
 
 
 def _pooled(pool: Pool, fits: Sequence[Fitted]) -> GivenProbabilities:

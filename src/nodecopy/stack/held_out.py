@@ -100,27 +100,34 @@ class Folds:
         return predicted
 
 
-def make_folds(task: Task, folds: int, seed: int) -> Folds:
-    """Divide the training labels of a task into folds, each held out once; 0 holds out none.
+def make_folds(tasks: Sequence[Task], folds: int, seed: int) -> list[Folds]:
+    """Divide the training labels of tasks into folds, each held out once; 0 holds out none.
 
-    The only label of a class stays in every fold: without it the class could not be predicted.
+    The tasks differ in the classes of their labels alone, and share the folds. The only label of a
+    class stays in every fold: without it the class could not be predicted.
     """
-    labels = task.labels[task.train]
-    counts = np.bincount(labels, minlength=task.num_classes)
-    several = counts[labels] >= 2
-    nodes = task.train[several & (folds > 0)]
-    used = int(min(max(folds, 1), counts.max(initial=1)))
-    fold_of = stratified_folds(task.labels[nodes], used, stream(seed, "folds"))
-    tasks = []
-    for fold in range(int(fold_of.max(initial=-1)) + 1):
-        shown = task.labels.copy()
-        shown[nodes[fold_of == fold]] = -1
-        shown.flags.writeable = False
-        tasks.append(replace(task, labels=shown, train=task.train[shown[task.train] >= 0]))
-    seeds = tuple(child_seed(seed, "fold", fold) for fold in range(len(tasks)))
-    nothing = np.zeros((len(nodes), task.num_classes))
-    held = HeldOut(nodes, task.labels[nodes], nothing, fold_of, task.train[~several])
-    return Folds(held, tuple(tasks), seeds)
+    train = tasks[0].train
+    labels = np.stack([task.labels[train] for task in tasks], 1)  # [n, T]
+    counts = [np.bincount(own, minlength=tasks[0].num_classes) for own in labels.T]
+    several = np.all([own[of] >= 2 for own, of in zip(counts, labels.T, strict=True)], axis=0)
+    nodes = train[several & (folds > 0)]
+    used = int(min(max(folds, 1), *(own.max(initial=1) for own in counts)))
+    fold_of = stratified_folds(labels[several & (folds > 0)], used, stream(seed, "folds"))
+    seeds = tuple(
+        child_seed(seed, "fold", fold) for fold in range(int(fold_of.max(initial=-1)) + 1)
+    )
+    made = []
+    for task in tasks:
+        without = []
+        for fold in range(len(seeds)):
+            shown = task.labels.copy()
+            shown[nodes[fold_of == fold]] = -1
+            shown.flags.writeable = False
+            without.append(replace(task, labels=shown, train=train[shown[train] >= 0]))
+        nothing = np.zeros((len(nodes), task.num_classes))
+        held = HeldOut(nodes, task.labels[nodes], nothing, fold_of, train[~several])
+        made.append(Folds(held, tuple(without), seeds))
+    return made
 
 
 def stratified_folds(
@@ -129,14 +136,22 @@ def stratified_folds(
     """Return the fold of each labelled node [n], every class spread evenly over the folds.
 
     Unlike scikit-learn's StratifiedKFold it takes classes with fewer labels than folds as they are,
-    without a warning, and makes folds of equal size.
+    without a warning, and makes folds of equal size. Of several labels per node, nodes are spread
+    by the one with the rarest class first, then by the next: the rarest classes are spread best.
+
+    Args:
+        labels: classes of the labelled nodes [n], or of several labels of each [n, T].
+        folds: how many.
+        rng: shuffles the nodes.
 
     >>> fold = stratified_folds(np.array([0, 0, 0, 0, 1, 1]), 2, np.random.default_rng(0))
     >>> [sorted(fold[:4].tolist()), sorted(fold[4:].tolist())]
     [[0, 0, 1, 1], [0, 1]]
     """
+    each = labels[None] if labels.ndim == 1 else labels.T  # [T, n]
+    rarest = sorted(each, key=lambda own: (-np.bincount(own).max(initial=0), own.tobytes()))
     shuffled = rng.permutation(len(labels))
-    order = shuffled[np.argsort(labels[shuffled], kind="stable")]  # by class, shuffled within
+    order = shuffled[np.lexsort([own[shuffled] for own in reversed(rarest)])]
     fold_of = np.empty(len(labels), np.int64)
     fold_of[order] = np.arange(len(labels)) % folds
     return fold_of

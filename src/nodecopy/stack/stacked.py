@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,11 +44,12 @@ from nodecopy.stack.class_prior import (
 from nodecopy.stack.component import (
     Component,
     ComponentFits,
+    TaskFits,
     View,
     check_components,
     expand_relations,
 )
-from nodecopy.stack.held_out import HeldOut, make_folds
+from nodecopy.stack.held_out import Folds, HeldOut, make_folds
 from nodecopy.stack.pool import Pool
 from nodecopy.stack.temperature import Calibrator, TemperatureScaling
 
@@ -60,6 +61,8 @@ _NODES_PER_WALK = 10
 _LEAST_WEIGHT = 0.01
 # Nodes times classes beyond which these are left out of any graph, to save memory.
 _MOST_PROBABILITIES = 2**22
+# Nodes times classes times fits up to which tasks are fitted side by side.
+_MOST_TOGETHER = 2**22
 # Nodes up to which features are mapped once, for all components.
 _MAPPED_AT_ONCE = 2**15
 # Nodes times classes times components up to which a graph that was fitted in part keeps what each
@@ -127,7 +130,36 @@ class StackedClassifier:
         check_no_start(self, start)
         reports = stages(progress, [1] * len(tasks)) if len(tasks) > 1 else [progress]
         each = zip(tasks, seeds, reports, strict=True)
-        return [self._fit(*one, executor or Serial()) for one in each]
+        return [self.fit_together([task], seed, of, executor)[0] for task, seed, of in each]
+
+    def fit_together(
+        self,
+        tasks: Sequence[Task],
+        seed: int,
+        progress: Progress | None = None,
+        executor: Executor | None = None,
+    ) -> list[FittedStack]:
+        """Fit to tasks that differ in the classes of the same labelled nodes alone, as tags do.
+
+        They share the folds, and what follows from graph and features is computed once. As many are
+        fitted side by side as memory allows. A single task is fitted as `fit` does it.
+        """
+        shared, chunks = self._shared(tasks[0], seed), self._chunks(tasks)
+        parts = [shared.part_of(task) for task in tasks]
+        folds = make_folds(parts, self.folds, child_seed(seed, "held out"))
+        reports = stages(progress, [len(tasks[chunk]) for chunk in chunks])
+        fits = list[FittedStack]()
+        for chunk, report in zip(chunks, reports, strict=True):
+            given = tasks[chunk], parts[chunk], folds[chunk], shared, seed
+            fits += self._fit(*given, report, executor or Serial())
+        return fits
+
+    def _chunks(self, tasks: Sequence[Task]) -> list[slice]:
+        """Return the tasks that are fitted side by side."""
+        nodes = tasks[0].graph.num_nodes
+        size = (self.part_size(nodes) or nodes) * tasks[0].num_classes * (self.folds + 1)
+        most = max(_MOST_TOGETHER // size, 1)
+        return [slice(start, start + most) for start in range(0, len(tasks), most)]
 
     def part_size(self, num_nodes: int) -> int | None:
         """Return how many nodes of a graph are fitted to; None for all.
@@ -144,19 +176,14 @@ class StackedClassifier:
             return None
         return int(self.most_nodes * max(1.0, math.sqrt(num_nodes / _SUBGRAPH_GROWTH_FROM)))
 
-    def _fit(
-        self, task: Task, seed: int, progress: Progress | None, executor: Executor
-    ) -> FittedStack:
-        """Fit to one task: to all nodes, or to a part of a large graph."""
-        counts = np.bincount(task.labels[task.train], minlength=task.num_classes)
-        shares = prior_shares(self.class_prior, counts)
+    def _shared(self, task: Task, seed: int) -> _Shared:
+        """Return what follows from graph, features and the places of the labels."""
         unit = _median_weight(task.graph) if self.scale_weights else 1.0
         task = replace(task, graph=_scaled(task.graph, unit).built)
-        nodes, part, fitting, applying = None, task, progress, None
+        nodes, part = None, task
         if (size := self.part_size(task.graph.num_nodes)) is not None:
             nodes = _part(task, size, child_seed(seed, "part"))
             part = task.part(nodes)
-            fitting, applying = stages(progress, [1, 1])
         kernel = None
         if self.features is not None:
             kernel = self.features.fit(part.features, child_seed(seed, "features"))
@@ -167,33 +194,85 @@ class StackedClassifier:
             reliable = reliability.weighted(task.graph, task.features)
         if kernel is not None:
             part = replace(part, features=frozen(kernel.apply(part.features)))
-        components = expand_relations(self.components, task.graph)
-        folds = make_folds(part, self.folds, child_seed(seed, "held out"))
-        inside = reliable if nodes is None else reliable.induced(nodes)
-        fits = ComponentFits(part, seed, folds, self.calibrator, executor, inside)
+        return _Shared(part, nodes, (task.graph, reliable), unit, kernel, reliability)
+
+    def _fit(
+        self,
+        tasks: Sequence[Task],
+        parts: Sequence[Task],
+        folds: Sequence[Folds],
+        shared: _Shared,
+        seed: int,
+        progress: Progress | None,
+        executor: Executor,
+    ) -> list[FittedStack]:
+        """Fit to all nodes, or to a part of a large graph, and apply that to all of it."""
+        nodes, (graph, inside) = shared.nodes, shared.graphs
+        fitting, applying = progress, list[Progress | None]()
+        if nodes is not None:
+            fitting, *applying = stages(progress, [len(tasks), *([1] * len(tasks))])
+            inside = inside.induced(nodes)
+        components = expand_relations(self.components, graph)
+        fits = ComponentFits(parts, seed, folds, self.calibrator, executor, inside)
         fits.fit(components, fitting)
-        nested = fits.pool()
-        fitted = FittedStack(
+        fitted = [self._stack(components, one, shared) for one in fits.tasks]
+        if nodes is not None:
+            given = nodes, shared.graphs, tasks[0].features, executor
+            each = zip(fitted, applying, strict=True)
+            fitted = [one.extended(*given, report) for one, report in each]
+        elif graph.num_nodes * tasks[0].num_classes > _MOST_PROBABILITIES:
+            fitted = [one.without_negligible() for one in fitted]
+        return [self._with_class_prior(*both) for both in zip(fitted, tasks, strict=True)]
+
+    def _stack(
+        self, components: Sequence[Component], fits: TaskFits, shared: _Shared
+    ) -> FittedStack:
+        nested = fits.pools.pool()
+        return FittedStack(
             tuple(fits.full),
             tuple(component.view for component in components),
             nested.held_out,
             nested.pool,
             tuple(component.name or f"component {i}" for i, component in enumerate(components)),
             np.array(fits.right),
-            relations=tuple(task.graph.relations),
-            reliability=reliability,
-            features=kernel,
-            weight_unit=unit,
+            relations=tuple(shared.graphs[0].relations),
+            reliability=shared.reliability,
+            features=shared.kernel,
+            weight_unit=shared.unit,
         )
-        if nodes is not None:
-            graphs = task.graph, reliable
-            fitted = fitted.extended(nodes, graphs, task.features, executor, applying)
-        elif task.graph.num_nodes * task.num_classes > _MOST_PROBABILITIES:
-            fitted = fitted.without_negligible()
+
+    def _with_class_prior(self, fitted: FittedStack, task: Task) -> FittedStack:
+        counts = np.bincount(task.labels[task.train], minlength=task.num_classes)
+        shares = prior_shares(self.class_prior, counts)
         count = next(iter(task.node_types), task.graph.num_nodes)
         if shares is None:
             return fitted.with_estimated_factors(count)
         return fitted.with_shares(shares, count)
+
+
+class _Shared(NamedTuple):
+    """What tasks share that differ in the classes of their labels alone.
+
+    Attributes:
+        part: one of the tasks as components see it: on a part of a large graph, mapped features.
+        nodes: those of the part [n]; None where it is the whole graph.
+        graphs: the whole graph with scaled weights, and with reliable edges.
+        unit: which weights were divided by.
+        kernel: what features were mapped with.
+        reliability: what edges were weighted with.
+    """
+
+    part: Task
+    nodes: NDArray[np.int64] | None
+    graphs: tuple[Graph, Graph]
+    unit: float
+    kernel: FittedKernelMap | None
+    reliability: FittedReliability | None
+
+    def part_of(self, task: Task) -> Task:
+        """Return another task as components see it."""
+        labels = task.labels if self.nodes is None else frozen(task.labels[self.nodes])
+        return replace(self.part, labels=labels)
 
 
 @savable

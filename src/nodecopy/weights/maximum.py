@@ -121,13 +121,17 @@ class _Group(NamedTuple):
 def _readings(
     members: Sequence[Task], graphs: Iterable[RowGraph], groups: list[_Group]
 ) -> Iterator[Reading]:
-    """Yield what to lay out; consecutive members on one graph with many labels share it."""
+    """Yield what to lay out; consecutive members on one graph with many labels share it.
+
+    So do those with the same labelled nodes, however few.
+    """
     for graph, together in groupby(zip(graphs, members, strict=True), itemgetter(0)):
         tasks = [task for _, task in together]
         union = np.unique(np.concatenate([task.train for task in tasks]))
         shared = [_Group(tasks, union)]
         if len(union) <= few_coordinates(members[0].num_classes):
-            shared = [_Group([task], task.train) for task in tasks]
+            alike = (list(own) for _, own in groupby(tasks, lambda task: task.train.tobytes()))
+            shared = [_Group(own, own[0].train) for own in alike]
         for group in shared:
             groups.append(group)
             yield Reading(graph, 0, (group.nodes,))
