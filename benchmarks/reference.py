@@ -64,12 +64,17 @@ def _arguments(value: Any) -> Iterator[str]:
 
 
 def _members(value: Any, *, whole: bool) -> Iterator[str]:
-    """Yield a line for each public method and property of the class itself, or one of all."""
+    """Yield a line for each public method and property of the class, or one of all.
+
+    Those that estimators share are of the class, too.
+    """
     if not inspect.isclass(value) or _is_error(value):
         return
     members = {
         name: raw
-        for name, member in vars(value).items()
+        for cls in value.__mro__
+        if cls is value or cls.__module__ == "nodecopy.estimator.base"
+        for name, member in vars(cls).items()
         for raw in [getattr(member, "__func__", member)]
         if not name.startswith("_") and (inspect.isfunction(raw) or isinstance(raw, property))
         if not re.fullmatch(r"set_\w+_request", name)  # of scikit-learn
