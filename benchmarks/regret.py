@@ -324,7 +324,7 @@ def cells_of(rows: Mapping[Key, Row]) -> Iterator[Cell]:
 
 
 def tables(rows: Mapping[Key, Row]) -> str:
-    """Return the goals for each half, and a line for each task."""
+    """Return the goals for each half, and a line for each cell more than a point behind."""
     cells = list(cells_of(rows))
     development = [cell for cell in cells if cell.task in DEVELOPMENT]
     groups = {
@@ -338,10 +338,9 @@ def tables(rows: Mapping[Key, Row]) -> str:
     goals = {name: goals_of(group) for name, group in groups.items() if group}
     names = list(goals["all"])
     summary = [[name, *(goals[group][name] for group in goals)] for name in names]
-    heads = ["task, labels", "default", *(n for n in METHODS if n != DEFAULT), "above the best"]
-    heads += ["NLL − best", "ECE", "90 % sets cover (size)", "estimate − truth", "held"]
-    heads += ["novelty (unseen)", "CPU s"]
-    lines = [line_of(cell) for cell in sorted(cells, key=lambda cell: cell.gap)]
+    heads = ["task, labels", "default", "best peer", "distance", "ECE", "interval holds"]
+    behind = sorted((cell for cell in cells if cell.gap < -1), key=lambda cell: cell.gap)
+    lines = [line_of(cell) for cell in behind]
     count = trials_per_cell([{DEFAULT: cell.ours} for cell in cells])
     return "\n\n".join([count, markdown_rows(["", *goals], summary), markdown_rows(heads, lines)])
 
@@ -373,26 +372,15 @@ def goals_of(cells: list[Cell]) -> dict[str, str]:
 
 
 def line_of(cell: Cell) -> list[str]:
-    """Return the line of a task."""
-    best = max(cell.accuracy.values())
-    ours = {name: _mean(cell.ours, name) for name in cell.ours[0] if name in _NUMBERS}
-    others = [nll for name, nll in cell.nll.items() if name != DEFAULT]
-    errors = [row["estimate"][1] - row["accuracy"] for row in cell.ours]
+    """Return the line of a cell in which a peer is better."""
     return [
         f"{cell.task}, {REGIMES[cell.labels]}",
-        *(f"**{100 * a:.1f}**" if a == best else f"{100 * a:.1f}" for a in cell.accuracy.values()),
+        f"{100 * cell.accuracy[DEFAULT]:.1f}",
+        f"{cell.best} {100 * cell.accuracy[cell.best]:.1f}",
         f"{cell.gap:+.1f}",
-        f"{cell.nll[DEFAULT] - min(others):+.2f}",
         f"{100 * pooled_error(cell.ours):.1f}",
-        f"{100 * ours['covered']:.0f} ({ours['set size']:.1f})",
-        f"{100 * np.mean(errors):+.0f}",
         f"{sum(row['held'] for row in cell.ours)} of {len(cell.ours)}",
-        f"{100 * ours['novelty']:.0f} ({100 * ours['unseen']:.0f})",
-        f"{ours['seconds']:.1f}",
     ]
-
-
-_NUMBERS = ("covered", "set size", "novelty", "unseen", "seconds")
 
 
 def _mean(rows: list[Row], name: str) -> float:

@@ -36,12 +36,11 @@ from nodecopy.core.metrics import score_predictions
 from nodecopy.core.rng import child_seed
 from nodecopy.paper.study import DATASET_TITLES
 from nodecopy.posterior import BayesianGCN
-from nodecopy.weights import SGLD, Laplace, MCDropout, PointEstimate, WeightPosterior
+from nodecopy.weights import SGLD, MCDropout, PointEstimate, WeightPosterior
 
 POSTERIORS: dict[str, WeightPosterior] = {
     "PointEstimate": PointEstimate(),
     "MCDropout": MCDropout(),
-    "Laplace": Laplace(),
     "SGLD": SGLD(),
 }
 

@@ -74,11 +74,6 @@ class Diffusion(Settings, Network):
         mean: NDArray[np.float64] = np.mean(walks, axis=0)
         return mean
 
-    @property
-    def readout(self) -> tuple[str, ...]:
-        """There is one layer."""
-        return ("w",)
-
     def initial_weights(
         self, num_features: int, num_classes: int, rng: np.random.Generator
     ) -> Weights:

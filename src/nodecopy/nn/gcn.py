@@ -50,11 +50,6 @@ class Layered(Settings, Network):
         """One product with the operator per layer."""
         return len(self.hidden) + 1
 
-    @property
-    def readout(self) -> tuple[str, ...]:
-        """The last matrix."""
-        return (f"w{len(self.hidden)}",)
-
     def decayed(self, name: str) -> bool:
         """The penalty falls on the first layer only."""
         return name == "w0"

@@ -68,11 +68,6 @@ class Network(Protocol):
     `initial_weights`, `lay_out` and `forward`, and what differs from most networks.
     """
 
-    @property
-    def readout(self) -> tuple[str, ...]:
-        """Names of the last layer's weights, in which the logits are linear; () if unknown."""
-        return ()
-
     def initial_weights(
         self, num_features: int, num_classes: int, rng: np.random.Generator
     ) -> Weights:

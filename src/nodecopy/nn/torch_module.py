@@ -53,8 +53,6 @@ class TorchNetwork(Network):
             part of the graph only; as many as there are layers, and one more where layers normalise
             by the degrees of neighbours, as GCNConv does. None reads the whole graph, as batch norm
             needs.
-        readout: names of the last layer's parameters, where the logits are linear in them; for
-            weight posteriors of the last layer.
 
     >>> class Mean(torch.nn.Module):
     ...     def __init__(self, num_features, num_classes):
@@ -71,7 +69,6 @@ class TorchNetwork(Network):
 
     build: Callable[[int, int], Module]
     hops: int | None = None
-    readout: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check that modules can be built: a module is callable, too."""

@@ -133,11 +133,6 @@ class GAT(Layered):
     attention_dropout: DropoutRate = 0.6
     operator: ClassVar[OperatorName] = "attention"
 
-    @property
-    def readout(self) -> tuple[str, ...]:
-        """None: the logits are not linear in the weights of an attention layer."""
-        return ()
-
     def initial_weights(
         self, num_features: int, num_classes: int, rng: np.random.Generator
     ) -> Weights:

@@ -184,10 +184,8 @@ class _Trajectory:
     def _on(self, graph: RowGraph) -> Supervision:
         """Lay out the labelled nodes on a graph."""
         members = [self._task], [graph], self._member, [(self._task.train,)]
-        how = self._method.training
-        ((_, (supervision,)),) = supervised(
-            self._method.network, *members, how.computing, how.objective
-        )
+        computing = self._method.training.computing
+        ((_, (supervision,)),) = supervised(self._method.network, *members, computing)
         return supervision
 
     def _predict(self) -> NDArray[np.float32]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -34,36 +34,6 @@ PADDING = -100
 """The label of padding rows, where members have fewer labelled nodes than others."""
 
 
-class Objective(Protocol):
-    """The loss of labelled nodes: a value that holds settings only."""
-
-    def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Return -log p(y | z) of each node [M, n] given logits [M, n, K]; 0 where padded."""
-        ...
-
-    def curvature(self, logits: Tensor) -> Tensor:
-        """Return the second derivative of a node's loss in its logits [M, n, K, K]."""
-        ...
-
-
-@savable
-@dataclass(frozen=True)
-class CrossEntropy:
-    """-log softmax(z)_y: the paper's loss. Every label counts alike."""
-
-    def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Return the cross-entropy of each node [M, n]."""
-        flat = functional.cross_entropy(
-            logits.flatten(0, 1), targets.flatten(), reduction="none", ignore_index=PADDING
-        )
-        return flat.view_as(targets)
-
-    def curvature(self, logits: Tensor) -> Tensor:
-        """Return diag(p) - p pᵀ."""
-        p = torch.softmax(logits, -1)
-        return torch.diag_embed(p) - p.unsqueeze(-1) * p.unsqueeze(-2)
-
-
 @savable
 @dataclass(frozen=True)
 class TrainConfig(Settings):
@@ -76,7 +46,6 @@ class TrainConfig(Settings):
             the network names.
         patience: epochs without a better validation loss or accuracy after which a member stops
             (`mc_dropout.Monitor`); None runs all epochs.
-        objective: the loss of a node; a member's loss is the mean over its labelled nodes.
         computing: where to compute, and within what bounds.
     """
 
@@ -84,17 +53,15 @@ class TrainConfig(Settings):
     learning_rate: Positive = 0.01
     weight_decay: NonNegative = 5e-4
     patience: Count | None = None
-    objective: Objective = field(default_factory=CrossEntropy)
     computing: Computing = field(default_factory=Computing)
 
 
 @dataclass(frozen=True, eq=False)
 class Supervision:
-    """The inputs of some members, with the labels of their output rows and the loss."""
+    """The inputs of some members, with the labels of their output rows."""
 
     inputs: Any
     targets: Tensor  # [M, n], PADDING where a member has fewer
-    objective: Objective
 
     @cached_property
     def counts(self) -> Tensor:
@@ -102,9 +69,15 @@ class Supervision:
         return (self.targets >= 0).sum(1).float()
 
     def total_losses(self, logits: Tensor) -> Tensor:
-        """Return each member's loss summed over its own nodes, -log p(Y | W, X, G) [M]."""
-        rows = logits[:, : self.targets.shape[1]]
-        return self.objective.losses(rows, self.targets).sum(1)
+        """Return each member's loss summed over its own nodes, -log p(Y | W, X, G) [M].
+
+        The loss of a node is the cross-entropy -log softmax(z)_y, the paper's.
+        """
+        rows = logits[:, : self.targets.shape[1]].flatten(0, 1)  # [M n, K]
+        flat = functional.cross_entropy(
+            rows, self.targets.flatten(), reduction="none", ignore_index=PADDING
+        )
+        return flat.view_as(self.targets).sum(1)
 
     def losses(self, logits: Tensor) -> Tensor:
         """Return each member's mean loss over its own nodes [M]."""
@@ -123,7 +96,6 @@ def supervised(
     seeds: Sequence[int],
     sets: Sequence[tuple[NDArray[np.int64], ...]],
     computing: Computing,
-    objective: Objective,
 ) -> Iterator[tuple[slice, list[Supervision]]]:
     """Lay out members around sets of labelled nodes: (members, a supervision for each set).
 
@@ -134,7 +106,6 @@ def supervised(
         seeds: one for each member.
         sets: the sets of nodes of each member; the first is trained on.
         computing: where, and within what bounds.
-        objective: the loss.
     """
     sizes = (tasks[0].features.shape[1], tasks[0].num_classes)
     weights = network.initial_weights(*sizes, stream(0, "size"))
@@ -146,7 +117,7 @@ def supervised(
             chosen = zip(tasks[members], nodes, strict=True)
             labels = padded([task.labels[labelled] for task, labelled in chosen], PADDING)
             targets = torch.as_tensor(labels, device=torch.device(computing.device))  # [M, n]
-            supervisions.append(Supervision(each, targets, objective))
+            supervisions.append(Supervision(each, targets))
         yield members, supervisions
         del inputs, supervisions, each
 

@@ -69,7 +69,7 @@ class PointEstimate(Settings):
         """
         config = self.training
         sets = _node_sets(tasks, config)
-        layout = supervised(network, tasks, graphs, seeds, sets, config.computing, config.objective)
+        layout = supervised(network, tasks, graphs, seeds, sets, config.computing)
         parts = []
         for chosen, (labelled, *validation) in layout:
             trainer = Trainer(Members(network, tasks[0], seeds[chosen], chosen.start), config)
