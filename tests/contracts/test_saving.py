@@ -89,7 +89,7 @@ def arguments(name: str) -> tuple[Any, ...]:
             np.ones((1, 0), bool),
         ),
         FittedTables.__name__: ({"column_types": ("x=number",)},),
-        "NodeTypeEncoder": ({"shops": None},),
+        "Encoder": ({"shops": None},),
         "FittedStudent": (Diffusion(), w, p),
         "GivenProbabilities": (p,),
         "Graph": (graph.indptr, graph.indices),

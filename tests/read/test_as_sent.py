@@ -165,7 +165,7 @@ def test_a_file_is_read_without_an_option(put, tmp_path, name):
     assert detected == types
     listed = [column for column, own in detected.items() if own == "list"]
     for column in listed:
-        assert sorted(table.encoder.categories[column]) == sorted(GENRES)
+        assert sorted(table.encoder.only.categories[column]) == sorted(GENRES)
     assert {file for file, *_ in table.read} <= {path.name, "pairs.csv", "nodes.xlsx#films"} | {
         "edges.xlsx#edges"
     }
@@ -230,7 +230,7 @@ def test_lists_of_the_user_labels_and_data_frames(put, read):
     films = [[*row[:3], row[3].replace("|", ", "), *row[4:]] for row in FILMS]
     asked = {"column_types": ("genres=list", "*=skip")}
     table = read(PLAIN, nodes=text([HEAD, *films]), **asked)
-    assert sorted(table.encoder.categories["genres"]) == sorted(GENRES)
+    assert sorted(table.encoder.only.categories["genres"]) == sorted(GENRES)
     grown = read(
         PLAIN,
         nodes=text([HEAD, *films[:11], [*films[11][:3], "Drama", 1, ""]]),

@@ -35,17 +35,17 @@ def test_an_export_in_german_needs_no_option(read):
         "EAN": "skip",
     }
     assert table.titles.tolist() == ["Löffel groß", "Löffel klein", "Ball rot", "Ball blau"]
-    assert table.encoder.means["Preis"] == pytest.approx((1234.5 + 4.5 + 12 + 7.25) / 4)
-    assert table.encoder.means["Gewicht"] == pytest.approx(1.0)
+    assert table.encoder.only.means["Preis"] == pytest.approx((1234.5 + 4.5 + 12 + 7.25) / 4)
+    assert table.encoder.only.means["Gewicht"] == pytest.approx(1.0)
     assert table.encoder.made["Datum"] == "date, 1 missing"
-    assert {"löffel", "ball", "holz"} <= set(table.encoder.words)
+    assert {"löffel", "ball", "holz"} <= set(table.encoder.only.words)
     assert any("EAN" in note and "`column_types`" in note for note in table.notes)
 
 
 def test_types_are_settled_by_the_user(read):
     columns = ("Artikel=id", "Gruppe=text", "EAN=name", "Preis=category", "*=skip")
     table = read(EDGES, nodes=EXPORT, column_types=columns)
-    assert {"spiele", "küche", "x1"} <= set(table.encoder.words)
+    assert {"spiele", "küche", "x1"} <= set(table.encoder.only.words)
     assert table.encoder.types == {"Gruppe": "text", "Preis": "category", "EAN": "name"}
     assert table.titles.tolist() == ["x1", "x2", "x3", "x4"]
 
@@ -69,9 +69,9 @@ def test_several_files_describe_the_same_nodes(read, put):
     two = put("two.csv", "id,age,tall\na2,40,1\na3,50,2\na4,60,3\n")
     words = put("words.csv", "id,feature,value\na1,red,1\na4,blue,2\n")
     table = read(EDGES, nodes=[one, two, words])
-    assert table.encoder.means["age"] == 45
-    assert len(table.encoder.widths) == 3
-    assert table.encoder.listed == ("blue", "red")
+    assert table.encoder.only.means["age"] == 45
+    assert len(table.encoder.only.widths) == 3
+    assert table.encoder.only.listed == ("blue", "red")
     assert table.encoder.made["id, feature, value"] == "listed, 2 features"
     two.write_text("id,age\na1,31\n")
     with pytest.raises(DatasetError, match=r"two.csv: 1 id with another 'age'.*'a1'"):

@@ -49,7 +49,7 @@ def test_missing_numbers_become_the_mean_and_a_column_says_so(read):
     table = read(nodes="id,f,g,h\na,1,NA,\nb,k.A.,5,\nc,3,7,\n")
     assert table.encoder.feature_names == ("f", "g", "f (missing)", "g (missing)")
     assert rows_of(table) == [[1, 6, 0, 1], [2, 5, 1, 0], [3, 7, 0, 0]]
-    assert table.encoder.means == {"f": 2, "g": 6}
+    assert table.encoder.only.means == {"f": 2, "g": 6}
     assert [note for note in table.notes if "left out" in note and "'h'" in note]
 
 
@@ -72,7 +72,7 @@ def test_a_missing_value_of_a_listed_feature_is_zero(read):
 
 
 def test_three_columns_without_a_header_row_are_a_list_only_if_values_are_numbers(read):
-    assert read(nodes="a,v,1\nb,v,2\n").encoder.listed == ("v",)
+    assert read(nodes="a,v,1\nb,v,2\n").encoder.only.listed == ("v",)
     assert read(nodes="a,1,x\nb,2,x\nc,3,x\n").encoder.types == {"2": "number", "3": "category"}
 
 

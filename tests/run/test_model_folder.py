@@ -102,7 +102,7 @@ def test_missing_values_become_the_means_of_the_fit(settings, rows_file, tmp_pat
     other = [head, *((id, "1000" if n else "", y) for n, (id, _, y) in enumerate(rows))]
     table, _ = predict(folder, settings.edges, rows_file("other.csv", other))
     first = np.asarray(table.features)[[str(id) == rows[0][0] for id in table.ids], 0]
-    assert first == np.float32(fitted.result.given.encoder.means["first"])
+    assert first == np.float32(fitted.result.given.encoder.only.means["first"])
     # Where nothing is missing, the column that marks missing values is zero.
     table, _ = predict(folder, settings.edges, settings.nodes)
     assert np.asarray(table.features)[:, 2].tolist() == [0] * 20

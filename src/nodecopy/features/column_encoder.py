@@ -172,16 +172,6 @@ class ColumnEncoder:
         before = sum(bool(block) for block in self._names()[:2])
         return 1 + before if self.sentences else None
 
-    @property
-    def widths_by_type(self) -> tuple[tuple[int, ...], ...]:
-        """The widths of all blocks, of the only node type."""
-        return (self.widths,)
-
-    @property
-    def blocks(self) -> tuple[tuple[int, ...], ...]:
-        """The widths of several blocks; nothing where X is a single block, as it is."""
-        return (self.widths,) if len(self.widths) > 1 else ()
-
     def _names(self) -> list[tuple[str, ...]]:
         """Return the names of the columns of each block, which may have none."""
         numbers = (*self.means, *(name + MISSING for name in self.marked))

@@ -29,22 +29,24 @@ _PLAIN = ("number", "boolean", "date", "category")
 
 @savable
 @dataclass(frozen=True, eq=False)
-class NodeTypeEncoder:
+class Encoder:
     """How the columns of each node type become features, which are zero for other nodes.
 
     Attributes:
-        encoders: by type, in the order of the nodes; None for a type without columns.
+        encoders: by type, in the order of the nodes; None for a type without columns. A single type
+            has no name, "".
     """
 
     encoders: dict[str, ColumnEncoder | None]
 
     @classmethod
-    def fit(cls, columns: Mapping[str, NodeColumns | None]) -> NodeTypeEncoder | None:
+    def fit(cls, columns: Mapping[str, NodeColumns | None]) -> Encoder | None:
         """Return how to encode the columns of each type; None where there are none at all."""
         encoders: dict[str, ColumnEncoder | None] = {}
         for node_type, own in columns.items():
             try:
-                encoders[node_type] = None if own is None else ColumnEncoder.fit(own, alone=False)
+                alone = node_type == ""
+                encoders[node_type] = None if own is None else ColumnEncoder.fit(own, alone=alone)
             except DatasetError:  # nothing in them can be used
                 encoders[node_type] = None
         return cls(encoders) if any(encoders.values()) else None
@@ -52,10 +54,14 @@ class NodeTypeEncoder:
     def apply(
         self, columns: Mapping[str, NodeColumns | None], node_types: NodeTypes
     ) -> FeatureMatrix:
-        """Return the features of every node [N, D]; those of its type have rows of unit length."""
+        """Return the features of every node [N, D]; of several types, rows have unit length."""
+        if self.only is not None:
+            (own,) = columns.values()
+            assert own is not None
+            return self.only.apply(own)
         from sklearn.preprocessing import normalize
 
-        widths = [0 if own is None else sum(own.widths) for own in self.encoders.values()]
+        widths = [sum(own) for own in self.widths_by_type]
         begin = dict(zip(self.encoders, np.cumsum([0, *widths]).tolist(), strict=False))
         rows: list[Any] = []
         for node_type, count in node_types.items():
@@ -73,20 +79,27 @@ class NodeTypeEncoder:
             rows.append(sp.csr_array(parts, shape=(count, sum(widths))))
         return sp.csr_array(sp.vstack(rows), dtype=np.float32)
 
-    def texts(
-        self, columns: Mapping[str, NodeColumns | None], node_types: NodeTypes
-    ) -> Strings | None:
+    def texts(self, columns: Mapping[str, NodeColumns | None], sizes: NodeTypes) -> Strings | None:
         """Return the sentences of each node, "" where it has none; None without such columns."""
         if not self.sentences:
             return None
         parts = []
-        for node_type, count in node_types.items():
-            encoder, own = self.encoders.get(node_type), columns.get(node_type)
+        for node_type, own in columns.items():
+            encoder = self.of(node_type)
             if encoder is None or own is None or not encoder.sentences:
-                parts.append(np.full(count, "", object))
+                parts.append(np.full(sizes[node_type], "", object))
             else:
                 parts.append(encoder.texts(own))
         return np.concatenate(parts)
+
+    @property
+    def only(self) -> ColumnEncoder | None:
+        """The encoder of the only node type; None where there are several."""
+        return self.encoders.get("")
+
+    def of(self, node_type: str) -> ColumnEncoder | None:
+        """Return the encoder of a node type, or the only one; None for a type without columns."""
+        return self.encoders.get(node_type, self.only)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -107,17 +120,21 @@ class NodeTypeEncoder:
         return None if first is None else first.words_at
 
     @property
-    def blocks(self) -> tuple[tuple[int, ...], ...]:
+    def widths_by_type(self) -> tuple[tuple[int, ...], ...]:
         """How many columns each block of each type has."""
         return tuple(() if own is None else own.widths for own in self.encoders.values())
 
-    widths_by_type = blocks
+    @property
+    def blocks(self) -> tuple[tuple[int, ...], ...]:
+        """The same; nothing where X is a single block, as it is."""
+        single = self.only is not None and len(self.only.widths) == 1
+        return () if single else self.widths_by_type
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the columns of X [D]."""
         return tuple(
-            f"{node_type}: {name}"
+            _titled(node_type, name)
             for node_type, own in self.encoders.items()
             for name in (own.feature_names if own else ())
         )
@@ -126,13 +143,14 @@ class NodeTypeEncoder:
     def made(self) -> dict[str, str]:
         """What was made of each column, in a few words."""
         return {
-            f"{node_type}: {name}": what
+            _titled(node_type, name): what
             for node_type, own in self.encoders.items()
             for name, what in (own.made if own else {}).items()
         }
 
 
-Encoder = ColumnEncoder | NodeTypeEncoder
+def _titled(node_type: str, name: str) -> str:
+    return f"{node_type}: {name}" if node_type else name
 
 
 def spans(node_types: Mapping[str, int]) -> dict[str, slice]:
@@ -209,24 +227,14 @@ def encode_columns(
             one type.
         encoder: of a model; None fits one.
     """
-    if node_types:
-        ordered = {node_type: columns.get(node_type) for node_type in node_types}
-        if encoder is None:
-            encoder = NodeTypeEncoder.fit(ordered)
-        if not isinstance(encoder, NodeTypeEncoder):
-            return Encoding(None, None)
-        return Encoding(
-            encoder.apply(ordered, node_types), encoder, encoder.texts(ordered, node_types)
-        )
-    (own,) = columns.values()
-    assert own is not None
-    if encoder is None:
-        try:
-            encoder = ColumnEncoder.fit(own)
-        except DatasetError:  # nothing in them can be used
-            return Encoding(None, None)
-    if isinstance(encoder, NodeTypeEncoder):
+    ordered = {node_type: columns.get(node_type) for node_type in node_types}
+    if not node_types:
+        (ordered[""],) = columns.values()
+    encoder = Encoder.fit(ordered) if encoder is None else encoder
+    if encoder is not None and encoder.only is None and not node_types:
         raise ModelError(
             "the model has several node types: X by type, {'customers': …, 'shops': …}"
         )
-    return Encoding(encoder.apply(own), encoder, encoder.texts(own) if encoder.sentences else None)
+    if encoder is None or (encoder.only is not None and node_types):
+        return Encoding(None, None)
+    return Encoding(encoder.apply(ordered, node_types), encoder, encoder.texts(ordered, node_types))

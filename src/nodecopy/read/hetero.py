@@ -77,7 +77,7 @@ def read_typed_nodes(
             f"several node types need edges {_EDGES} and X {{type: features}}, None where it has "
             f"none; got {type(graph).__name__} and {type(X).__name__}"
         )
-    encoders = getattr(encoder, "encoders", {})
+    encoders = {} if encoder is None else encoder.encoders
     columns = {node_type: _columns(node_type, x, encoders) for node_type, x in X.items()}
     sizes, labels = _sizes(graph, X, columns), None
     if first is None:

@@ -17,7 +17,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, counted, listed, unknown_name
-from nodecopy.features.column_encoder import ColumnEncoder
 from nodecopy.features.columns import ColumnType, NodeColumns, missing_in, placed
 from nodecopy.features.encoding import Encoder
 from nodecopy.read.columns import NODES, NUMBER_HINT, Column, is_number, node_places, read_id
@@ -90,7 +89,7 @@ class NodeTable:
             encoder: how columns became features; None where none of them did.
             held: types of those that hold the labels.
         """
-        own = getattr(encoder, "encoders", {self.node_type: encoder}).get(self.node_type)
+        own = None if encoder is None else encoder.of(self.node_type)
         made = {} if own is None else own.made
         if own is None and columns is not None:
             made = {name: f"left out: {why}" for name, why in columns.reasons.items()}
@@ -121,9 +120,9 @@ class NodeTable:
         others = [column for column in self.cells if column.place != place]
         return replace(self, cells=others, predicted=place)
 
-    def of_model(self, node_types: Sequence[str], encoder: Any) -> NodeTable:
+    def of_model(self, node_types: Sequence[str], encoder: Encoder | None) -> NodeTable:
         """Return the table as one of the type of a model whose columns it has, or whose name."""
-        encoders: dict[str, ColumnEncoder | None] = getattr(encoder, "encoders", {})
+        encoders = {} if encoder is None else encoder.encoders
 
         def score(node_type: str) -> tuple[float, bool]:
             own = encoders.get(node_type)

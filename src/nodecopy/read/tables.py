@@ -114,7 +114,7 @@ def read_tables(
         raise DatasetError("`edges` names no file")
     _check_files(settings, labels=bool(labels), nodes=bool(nodes))
     if encoder is not None and node_types is None:
-        node_types = tuple(getattr(encoder, "encoders", ()))
+        node_types = tuple(filter(None, encoder.encoders))
 
     with progress_steps(_STEPS, progress) as begin:
         with Database(settings, threads=threads) as db:

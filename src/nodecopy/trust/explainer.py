@@ -285,7 +285,8 @@ def _about_text(given: Problem, node: int) -> str:
 
 def _column(given: Problem, number: int, names: Sequence[str]) -> str:
     """Name a column; the directions of a kernel of numbers are one."""
-    kernel = getattr(given.encoder, "kernel", None)  # of a single type of nodes
+    only = None if given.encoder is None else given.encoder.only
+    kernel = None if only is None else only.kernel
     if number == TOGETHER or (kernel is not None and number < kernel.whitening.shape[1]):
         return "numbers together"
     if given.hubs is not None:
