@@ -241,8 +241,9 @@ def _curves(rows: Mapping[Key, Row], case: str, rules: tuple[str, ...]) -> dict[
 
 
 def accuracies(rows: Mapping[Key, Row]) -> str:
-    """Return a line for each graph and rule, with gains over random choice."""
+    """Return lines of our rules for each graph, and of others over all, with gains over random."""
     at, lines = [STAGES.index(stage) for stage in SHOWN], []
+    others: dict[str, list[np.ndarray]] = {}
     for case in COMPARISON.cases:
         for rule in RULES:
             curves = _curves(rows, case, (RANDOM, rule))
@@ -250,9 +251,16 @@ def accuracies(rows: Mapping[Key, Row]) -> str:
                 continue
             values = curves[rule]
             cells = _with_gains(values, values - curves[RANDOM])
+            if rule not in (RANDOM, SUGGESTED, AUDITED):
+                others.setdefault(rule, []).append(np.stack([values, values - curves[RANDOM]]))
+                continue
             if rule == RANDOM:
                 cells = [f"{mean:.1f}" for mean in values.mean(0)]
             lines.append([f"{case} ({len(values)})", rule, *(cells[n] for n in at)])
+    for rule, several in others.items():
+        cells = _with_gains(*np.concatenate(several, axis=1))
+        sessions = sum(values.shape[1] for values in several)
+        lines.append([f"all graphs ({sessions})", rule, *(cells[n] for n in at)])
     heads = [f"{stage} per class" for stage in SHOWN]
     return markdown_rows(["accuracy, % (repeats)", "rule", *heads], lines)
 
