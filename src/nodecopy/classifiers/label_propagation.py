@@ -29,6 +29,8 @@ from nodecopy.problem.task import Task
 
 # Leads of F below this have no parts.
 _LEAST = 1e-12
+# Columns of F that are spread at a time: of many classes, all together do not fit in a cache.
+_COLUMNS = 64
 
 
 @savable
@@ -83,13 +85,19 @@ class LabelPropagation(Settings):
         known = np.zeros((n, len(labels), k))
         for at, (some, classes) in enumerate(zip(nodes, labels, strict=True)):
             known[some[some < n], at] = classes[some < n]
-        seen = known.reshape(n, -1)
-        scores = seen
-        for step in range(self.steps):
-            scores = self.alpha * (operator @ scores) + (1.0 - self.alpha) * seen
-            if progress is not None:
-                progress(step + 1, self.steps)
-        return list(scores.reshape(n, len(labels), k).transpose(1, 0, 2).copy())
+        spread = known.reshape(n, -1)
+        blocks = [slice(at, at + _COLUMNS) for at in range(0, spread.shape[1], _COLUMNS)]
+        for number, block in enumerate(blocks):
+            scores = np.ascontiguousarray(spread[:, block])
+            added = (1.0 - self.alpha) * scores
+            for step in range(self.steps):
+                scores = np.asarray(operator @ scores)
+                scores *= self.alpha
+                scores += added
+                if progress is not None:
+                    progress(number * self.steps + step + 1, len(blocks) * self.steps)
+            spread[:, block] = scores
+        return list(known.transpose(1, 0, 2).copy())
 
 
 @savable
