@@ -32,7 +32,7 @@ Arrays = dict[str, NDArray[Any]]
 NOT_SAVED = {"saved": False}
 
 # The one entry of the header: with several, their order would differ from file to file.
-_ENTRY, _VERSION = "nodecopy", 8
+_ENTRY, _VERSION = "nodecopy", 9
 _LARGEST = float(np.finfo(np.float32).max)
 # What a file that holds something else than it should may raise.
 DAMAGE = (
