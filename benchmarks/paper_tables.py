@@ -24,7 +24,7 @@ import numpy as np
 from benchmarks.markdown import markdown_rows, markdown_table, markdown_text
 from nodecopy.core.errors import InputError
 from nodecopy.core.files import write_whole
-from nodecopy.paper.figures import Drawing, figure_1, overview_figure
+from nodecopy.paper.figures import Drawing, figure_1
 from nodecopy.paper.store import CellKey, Row, TrialResult, export_rows, read_rows
 from nodecopy.paper.study import (
     DATASET_TITLES,
@@ -222,9 +222,7 @@ def replace_block(text: str, block: str, name: str = "results") -> str:
 
 
 def _figures(study: Study) -> list[Drawing]:
-    drawn = [figure_1(study, split) for split in SPLITS]
-    overview = overview_figure(compare_with_paper(study))
-    return [overview, *(figure for figure in drawn if figure is not None)]
+    return [figure for split in SPLITS if (figure := figure_1(study, split))]
 
 
 def _cell(cell: Agreement) -> TextCell:

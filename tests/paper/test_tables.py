@@ -82,7 +82,7 @@ def test_latex_rows_are_means_and_standard_errors() -> None:
     ]
 
 
-FIGURES = {"figure1-fixed.svg", "figure1-random.svg", "overview.svg"}
+FIGURES = {"figure1-fixed.svg", "figure1-random.svg"}
 
 
 def strings(svg: bytes) -> set[str]:

@@ -1,4 +1,4 @@
-"""The figures: the paper's Figure 1, and our accuracy beside the paper's.
+"""The figures: how they are drawn, and the paper's Figure 1.
 
 A drawing is a Matplotlib figure as SVG, the same bytes on every run, with a white ground, so that
 it reads on light and dark pages, colours of Okabe and Ito, which colour-blind readers can tell
@@ -12,22 +12,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nodecopy.core.errors import InputError, missing_extra
 from nodecopy.paper.store import CellKey
-from nodecopy.paper.study import (
-    DATASET_TITLES,
-    LABELS,
-    PAPER_METHODS,
-    SPLITS,
-    Agreement,
-    Study,
-    dataset_title,
-    method_title,
-)
+from nodecopy.paper.study import LABELS, Study, dataset_title
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -35,8 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BLUE, ORANGE, GREEN, VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
-PINK, SKY, BLACK, GREY = "#CC79A7", "#56B4E9", "#222222", "#777777"
-PALETTE = (BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK)
+GREY = "#777777"
 
 # DejaVu Sans comes with Matplotlib and sets the layout; the others replace it where it is absent.
 _FONT = "'DejaVu Sans'"
@@ -131,33 +121,6 @@ def figure_1(study: Study, split: str) -> Drawing | None:
     )
 
 
-def overview_figure(agreements: Mapping[CellKey, Agreement]) -> Drawing:
-    """Draw every published cell, open, with ours, filled, beside it."""
-    ran = {key.method for key, cell in agreements.items() if cell.ours}
-    methods = [name for name in PAPER_METHODS if name in ran] or list(PAPER_METHODS)
-
-    def paint(figure: Figure) -> None:
-        figure.set_size_inches(11, 6.4)
-        axes = figure.subplots(len(SPLITS), len(DATASET_TITLES), sharex=True, squeeze=False)
-        for line, split in zip(axes, SPLITS, strict=True):
-            for ax, dataset in zip(line, DATASET_TITLES, strict=True):
-                _paint_cells(ax, agreements, dataset, split, methods)
-                ax.set_title(f"{dataset_title(dataset)}, {split} split")
-            line[0].set_ylabel("accuracy (%)")
-        for i, method in enumerate(methods):
-            axes[0][0].plot([], [], "o", color=PALETTE[i], label=method_title(method))
-        axes[0][0].plot([], [], "o", mfc="white", mec=GREY, label="open: the paper")
-        _legend(figure, axes[0][0])
-
-    return draw(
-        "overview",
-        "Accuracy beside the paper's",
-        "Mean accuracy ± standard deviation over the trials: ours filled, the published values "
-        "open, to the left of ours.",
-        paint,
-    )
-
-
 def _paint_boxes(
     ax: Axes,
     shares: Mapping[str, Mapping[str, Sequence[float]]],
@@ -192,27 +155,6 @@ def _outcome_shares(study: Study, key: CellKey) -> dict[str, dict[str, list[floa
                 values = by_group.setdefault(group, {}).setdefault(outcome, [])
                 values.append(shares[outcome] * 100)
     return by_group
-
-
-def _paint_cells(
-    ax: Axes,
-    agreements: Mapping[CellKey, Agreement],
-    dataset: str,
-    split: str,
-    methods: Sequence[str],
-) -> None:
-    step = 0.8 / len(methods)
-    for i, method in enumerate(methods):
-        for at, n in enumerate(LABELS):
-            cell = agreements[CellKey(dataset, split, method, n)]
-            x = at - 0.4 + step * (i + 0.5)
-            bars: dict[str, Any] = {"fmt": "o", "ms": 4.5, "elinewidth": 1.0, "color": PALETTE[i]}
-            ax.errorbar(x - step / 5, *cell.paper[1:], mfc="white", **bars)
-            if cell.ours:
-                deviation = np.nan_to_num(cell.ours.deviation)
-                ax.errorbar(x + step / 5, cell.ours.mean, deviation, **bars)
-    ax.set_xticks(range(len(LABELS)), [f"{n} labels" for n in LABELS])
-    ax.grid(visible=False, axis="x")
 
 
 def _legend(figure: Figure, *axes: Axes) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from nodecopy.core.errors import InputError
 from nodecopy.core.files import write_whole
-from nodecopy.paper.figures import figure_1, overview_figure
+from nodecopy.paper.figures import figure_1
 from nodecopy.paper.store import CellKey, Row
 from nodecopy.paper.study import (
     ALPHA,
@@ -91,7 +91,6 @@ def write_report(rows: Iterable[Row], folder: str | os.PathLike[str]) -> Path:
     if not study.rows:
         raise InputError("no trials to report; run nodecopy paper reproduce first")
     agreements = compare_with_paper(study)
-    overview = overview_figure(agreements)
     by_degree = [figure for split in SPLITS if (figure := figure_1(study, split))]
     versions: dict[str, set[str]] = {}
     for row in study.rows:
@@ -104,7 +103,6 @@ def write_report(rows: Iterable[Row], folder: str | os.PathLike[str]) -> Path:
         titles=list(DATASET_TITLES.values()),
         summary=summary(agreements),
         alpha=f"{ALPHA * 100:.0f}",
-        overview=overview,
         by_degree=by_degree,
         accuracy=dataset_tables(accuracy_cells(study, agreements)),
         scores=dataset_tables(score_cells(study)),
@@ -114,7 +112,7 @@ def write_report(rows: Iterable[Row], folder: str | os.PathLike[str]) -> Path:
     )
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    for figure in (overview, *by_degree):
+    for figure in by_degree:
         write_whole(target / f"{figure.name}.svg", figure.svg)
     write_whole(target / "report.html", page)
     return target / "report.html"
