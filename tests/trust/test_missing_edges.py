@@ -44,23 +44,58 @@ def test_edges_that_were_taken_out_are_told_from_other_pairs():
     assert roc_auc_score(np.repeat([1, 0], len(out)), scores) > 0.95
 
 
-def test_an_edge_is_scored_without_itself():
+def test_a_pair_is_scored_without_its_own_edge_whatever_else_is_asked():
     made = planted_partition(300, 3, seed=0)
-    pair = made.graph.edges()[:1]
-    there = EdgeModel(made.graph, made.features)
-    removed = made.graph.without(pair)
-    evidence = there._evidence_on(pair)[0]
-    assert np.array_equal(evidence, there._evidence(removed).columns(pair))
-    assert not np.array_equal(evidence, there.whole.columns(pair))
+    model = EdgeModel(made.graph, made.features)
+    for number in (0, 3):
+        group = model.group(number)
+        without = EdgeModel(made.graph, made.features)._evidence(made.graph.without(group))
+        assert np.array_equal(model._evidence_on(group), model._columns(without, group))
+    pairs = np.concatenate([model.edges[:40], np.array([[0, 1], [1, 0]])])
+    together = model.probability(pairs)
+    assert np.array_equal(together[::-1], model.probability(pairs[::-1]))
+    assert model.probability(pairs[30:31])[0] == pytest.approx(together[30], rel=1e-9)
 
 
-def test_probabilities_of_random_pairs_add_up_to_the_edges_among_them():
-    made = planted_partition(400, 4, mean_degree=20, seed=0)
-    model = EdgeModel(made.graph, made.features, lambda _: np.eye(4)[made.labels])
-    pairs = np.random.default_rng(0).integers(400, size=(20_000, 2))
-    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    expected = model.probability(pairs).sum()
-    assert expected == pytest.approx(made.graph.contains(*pairs.T).sum(), rel=0.15)
+def blocks(nodes: int, inside: float, outside: float) -> tuple[Graph, np.ndarray]:
+    """Return a dense graph of four blocks, and the block of each node."""
+    rng = np.random.default_rng(0)
+    block = rng.integers(4, size=nodes)
+    p = np.where(block[:, None] == block, inside, outside)
+    return Graph.from_edges(nodes, np.argwhere(np.triu(rng.random((nodes, nodes)) < p, 1))), block
+
+
+def circles() -> tuple[Graph, np.ndarray]:
+    """Return a dense graph of people who know those nearby, popular ones more."""
+    rng = np.random.default_rng(0)
+    place, popular = rng.normal(size=(400, 2)), 0.7 * rng.normal(size=400)
+    score = popular[:, None] + popular - 2 * ((place[:, None] - place) ** 2).sum(-1)
+    p = 1 / (1 + np.exp(-2 * (score - np.quantile(score, 0.9))))
+    graph = Graph.from_edges(400, np.argwhere(np.triu(rng.random((400, 400)) < p, 1)))
+    return graph, (place[:, 0] > 0).astype(int)
+
+
+@pytest.mark.parametrize(
+    ("made", "ranking"),
+    [
+        (blocks(400, 0.15, 0.15), (0.47, 0.53)),  # nothing to learn, and nothing learnt
+        (blocks(400, 0.3, 0.1), (0.62, 1)),
+        (blocks(400, 0.02, 0.1), (0.6, 1)),
+        (circles(), (0.94, 1)),
+    ],
+    ids=["random", "blocks", "blocks that avoid themselves", "circles"],
+)
+def test_probabilities_of_dense_graphs_are_calibrated_and_ranked(made, ranking):
+    graph, labels = made
+    classes = 0.7 * np.eye(4)[labels] + 0.3 / 4
+    pairs = np.stack(np.triu_indices(400, 1), axis=1)
+    p = EdgeModel(graph, predict=lambda _: classes).probability(pairs)
+    linked = graph.contains(*pairs.T)
+    assert ranking[0] < roc_auc_score(linked, p) < ranking[1]
+    bins = np.minimum((15 * p).astype(int), 14)
+    gaps = np.bincount(bins, linked, 15) - np.bincount(bins, p, 15)
+    assert np.abs(gaps).sum() / len(p) < 0.015
+    assert p.sum() == pytest.approx(linked.sum(), rel=0.03)
 
 
 def test_missing_edges_are_found_with_a_fair_probability():
@@ -96,8 +131,9 @@ def test_probabilities_add_up_with_several_types_and_relations():
     graph, _ = people_and_places()
     pairs = np.random.default_rng(0).integers(620, size=(40_000, 2))
     pairs = pairs[(pairs[:, 0] != pairs[:, 1]) & ~(pairs >= 600).all(1)]
-    expected = EdgeModel(graph, node_types=(600, 20)).probability(pairs).sum()
-    assert expected == pytest.approx(graph.contains(*pairs.T).sum(), rel=0.2)
+    p, linked = EdgeModel(graph, node_types=(600, 20)).probability(pairs), graph.contains(*pairs.T)
+    for some in (pairs < 600).all(1), (pairs >= 600).any(1):
+        assert p[some].sum() == pytest.approx(linked[some].sum(), rel=0.1)
 
 
 def test_relations_and_types_decide_which_pairs_may_be_linked():

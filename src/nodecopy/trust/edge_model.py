@@ -1,19 +1,23 @@
 """How probable an edge between two nodes is, from all that is known of them but the edge itself.
 
-Link prediction with held-out edges: a tenth of the edges is taken out of the graph, and a logistic
-regression on `PairEvidence` separates them from pairs of random nodes. Its odds are the density
-ratio of the two (Sugiyama, Suzuki and Kanamori 2012, "Density ratio estimation in machine
-learning"),
+Link prediction with held-out edges. The edges are divided into ten groups, and every pair of nodes
+is scored by a graph without one of them: an edge by the graph without its group, a pair that is not
+linked by the graph without the first. So no pair is scored with its own edge, and edges and other
+pairs by graphs of the same density; a difference between the two graphs would tell them apart.
 
-    r(u, v) = p(such evidence | edge) / p(such evidence | random pair),
+Two logistic regressions on `PairEvidence` separate the first group from random pairs that are not
+linked. With both samples weighted alike, the odds are the density ratio of the two (Sugiyama,
+Suzuki and Kanamori 2012, "Density ratio estimation in machine learning"),
 
-and with the density d of the graph an edge has the odds r d / (1 - d). No label of an edge is
-needed, and nothing is assumed of which classes are linked. The evidence on an edge is computed on a
-graph without it, and so are the class probabilities of its ends: edges are scored in five groups,
-each by what remains of the graph.
+    r(u, v) = p(such evidence | edge) / p(such evidence | other pair),
 
-Where edges are of several relations, each that has many has a separate regression. Where nodes are
-of several types, random pairs are drawn from all pairs of types that are linked.
+and with the samples weighted as edges and other pairs are in the graph, the regression gives the
+probability of an edge: over all pairs it adds up to the number of edges. Nothing is assumed of
+which classes are linked.
+
+Where edges are of several relations, each that has many has a separate density ratio. Where nodes
+are of several types, random pairs are drawn from all pairs of types that are linked, and each pair
+of types has a separate constant.
 """
 
 from __future__ import annotations
@@ -40,10 +44,10 @@ from nodecopy.features.matrix import (
 )
 from nodecopy.graph import Graph, sorted_distinct
 from nodecopy.graph.neighbourhood import shared_neighbours
-from nodecopy.graph_models.reliability import log_density_ratio
+from nodecopy.graph_models.reliability import log_density_ratio, logistic_coefficients
 
-# Of so many edges one is held out to learn from; edges are scored in so many groups.
-HELD_OUT, _GROUPS = 10, 5
+# Groups of edges, of which one is held out at a time.
+GROUPS = 10
 # Pairs of random nodes, and edges, that a regression learns from.
 _LEARNT_FROM = 20_000
 # Edges that a relation needs for a separate regression, at least.
@@ -156,14 +160,15 @@ class EdgeModel:
         predict: gives class probabilities on a graph of the same nodes [N, K]; None leaves classes
             out.
         node_types: how many nodes each type has, in the order of the nodes; empty for one type.
-        seed: of the edges that are taken out at a time, and of the random pairs.
+        seed: of the groups of edges, and of the random pairs.
 
     Attributes:
         graph: as given.
         observed: the same, undirected.
+        edges: of the observed graph, in random order [E, 2].
         relations: the edges of each relation that has many, undirected.
-        held_out: evidence on a graph without a tenth of the edges, which are learnt from.
-        random_ratio: log r of pairs of random nodes of types that are linked [n].
+        held_out: evidence on a graph without the first group of edges, which is learnt from.
+        random_ratio: log r of random pairs that are not linked, of types that are [n].
     """
 
     def __init__(
@@ -183,17 +188,22 @@ class EdgeModel:
         sizes = list(node_types) or [graph.num_nodes]
         self._sizes, self._first = np.array(sizes), np.cumsum([0, *sizes[:-1]])
         self._type = np.repeat(np.arange(len(sizes)), sizes)
-        edges = self.observed.edges().astype(np.int64)
-        self._edges = edges[stream(seed, "edge groups").permutation(len(edges))]
-        group = self._edges[: -(-len(edges) // HELD_OUT)]
+        edges = self.observed.edges()
+        order = stream(seed, "edge groups").permutation(len(edges))
+        self.edges, self._group_size = edges[order], max(-(-len(edges) // GROUPS), 1)
+        self._rank = np.argsort(order)  # of an edge in `edges`
+        self._linked = self._linked_types(edges)
+        group = self.group(0)
         self.held_out = self._evidence(graph.without(group))
-        self._coefficients = self._fitted(edges, group[:_LEARNT_FROM])
+        random = self._random_pairs(edges)
+        held, others = (self._columns(self.held_out, p) for p in (group[:_LEARNT_FROM], random))
+        self._log_ratio = _log_ratio(held, others)
+        self.random_ratio = _linear(others, self._log_ratio)
+        self._log_odds = _log_odds(held, others, len(edges), self._possible(self._linked).sum())
         self._of_relation = {
-            name: self._fitted(one.edges(), group[one.contains(*group.T)][:_LEARNT_FROM])
+            name: self._ratio_of(one.edges(), group[one.contains(*group.T)][:_LEARNT_FROM])
             for name, one in self.relations.items()
         }
-        random = self.held_out.columns(self._random_pairs(edges))
-        self.random_ratio = _linear(random, self._coefficients)
 
     def log_ratio(self, pairs: Pairs) -> NDArray[np.float64]:
         """Return log r of pairs of different nodes [n, 2] -> [n].
@@ -202,41 +212,30 @@ class EdgeModel:
         by all edges.
         """
         pairs = np.asarray(pairs, np.int64)
-        evidence, linked = self._evidence_on(pairs)
+        evidence = self._evidence_on(pairs)
         best = np.full(len(pairs), -np.inf)
         for name, coefficients in self._of_relation.items():
-            of = linked & self.relations[name].contains(*pairs.T)
+            of = self.relations[name].contains(*pairs.T)
             best[of] = np.maximum(best[of], _linear(evidence[of], coefficients))
-        return np.where(np.isfinite(best), best, _linear(evidence, self._coefficients))
+        return np.where(np.isfinite(best), best, _linear(evidence, self._log_ratio))
 
     def probability(self, pairs: Pairs) -> NDArray[np.float64]:
         """Return how probable an edge between the nodes of pairs is [n, 2] -> [n].
 
-        That is, were it not known whether there is one, nor of which relation: the prior is the
-        density of the graph.
+        That is, were it not known whether there is one, nor of which relation.
         """
-        possible = self._possible(self._linked_types(self._edges)).sum()
-        density = np.clip(self.num_edges / max(possible, 1.0), 1e-12, 0.5)
-        evidence, _ = self._evidence_on(np.asarray(pairs, np.int64))
-        log_odds = _linear(evidence, self._coefficients) + np.log(density / (1 - density))
-        probability: NDArray[np.float64] = expit(log_odds)
+        evidence = self._evidence_on(np.asarray(pairs, np.int64))
+        probability: NDArray[np.float64] = expit(_linear(evidence, self._log_odds))
         return probability
 
-    @property
-    def num_edges(self) -> int:
-        """How many edges there are, in either direction."""
-        return len(self._edges)
-
-    def sample(self, most: int) -> Pairs:
-        """Return the edges, or as many of them drawn at random [n, 2]."""
-        return self._edges[:most]
+    def group(self, number: int) -> Pairs:
+        """Return the edges of one of the groups, in random order [n, 2]."""
+        return self.edges[number * self._group_size : (number + 1) * self._group_size]
 
     def may_be_linked(self, pairs: Pairs, relation: str | None = None) -> NDArray[np.bool_]:
         """Tell which pairs are of types that are linked, by a relation or by any [n]."""
         graph = self.observed if relation is None else self.relations[relation]
-        linked, types = self._linked_types(graph.edges()), np.sort(self._type[pairs], axis=1)
-        count = len(self._sizes)
-        return np.isin(types @ (count, 1), linked @ (count, 1))
+        return np.isin(self._type_keys(pairs), sorted_distinct(self._type_keys(graph.edges())))
 
     @cached_property
     def whole(self) -> PairEvidence:
@@ -247,31 +246,44 @@ class EdgeModel:
         p = None if self._predict is None else np.asarray(self._predict(graph), np.float64)
         return PairEvidence(graph.symmetrise(), self._reduced, p)
 
-    def _evidence_on(self, pairs: Pairs) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return evidence without the edges between the pairs, and which pairs are edges."""
-        linked = self.observed.contains(*pairs.T)
-        evidence = np.empty((len(pairs), len(self._coefficients) - 1))
-        if not linked.all():
-            evidence[~linked] = self.whole.columns(pairs[~linked])
-        size = max(-(-self.num_edges // _GROUPS), 1)
-        of = np.flatnonzero(linked)
-        for part in (of[at] for at in row_blocks(len(of), size)):
-            without = self._evidence(self.graph.without(pairs[part]))
-            evidence[part] = without.columns(pairs[part])
-        return evidence, linked
+    def _evidence_on(self, pairs: Pairs) -> NDArray[np.float64]:
+        """Return the evidence on pairs, each from a graph without its group of edges [n, C]."""
+        evidence = np.empty((len(pairs), len(self._log_ratio) - 1))
+        number = self._group_of(pairs)
+        for group in np.unique(number).tolist():
+            at, without = np.flatnonzero(number == group), self.held_out
+            if group:
+                without = self._evidence(self.graph.without(self.group(group)))
+            evidence[at] = self._columns(without, pairs[at])
+        return evidence
 
-    def _fitted(self, edges: Pairs, held_out: Pairs) -> NDArray[np.float64]:
-        """Return log r as coefficients of the evidence and a constant [C + 1]."""
-        random = self.held_out.columns(self._random_pairs(edges))
-        if not len(held_out) or not len(random):
-            return np.zeros(random.shape[1] + 1)
-        return log_density_ratio(self.held_out.columns(held_out), random)
+    def _group_of(self, pairs: Pairs) -> NDArray[np.int64]:
+        """Return the group of each edge, 0 for a pair that is not linked [n]."""
+        number, linked = np.zeros(len(pairs), np.int64), self.observed.contains(*pairs.T)
+        place = np.array([self.graph.num_nodes, 1])
+        sought = np.sort(pairs[linked], axis=1) @ place
+        number[linked] = self._rank[np.searchsorted(self.observed.edges() @ place, sought)]
+        return number // self._group_size
+
+    def _columns(self, evidence: PairEvidence, pairs: Pairs) -> NDArray[np.float64]:
+        """Return the evidence on pairs, and which of several pairs of types they are of [n, C]."""
+        types = self._type_keys(pairs)[:, None] == self._linked[1:] @ (len(self._sizes), 1)
+        return np.concatenate([evidence.columns(pairs), types], axis=1)
+
+    def _ratio_of(self, edges: Pairs, held_out: Pairs) -> NDArray[np.float64]:
+        """Return log r of some of the edges, as coefficients of the evidence [C + 1]."""
+        pairs = self._random_pairs(edges)
+        return _log_ratio(*(self._columns(self.held_out, p) for p in (held_out, pairs)))
+
+    def _type_keys(self, pairs: Pairs) -> NDArray[np.int64]:
+        """Return the types of both ends as one number, whichever end is named first [n]."""
+        keys: NDArray[np.int64] = np.sort(self._type[pairs], axis=1) @ (len(self._sizes), 1)
+        return keys
 
     def _linked_types(self, edges: Pairs) -> NDArray[np.int64]:
         """Return the pairs of types that edges join, each once [T, 2]."""
-        count = len(self._sizes)
-        keys = sorted_distinct(np.sort(self._type[edges], axis=1) @ np.array([count, 1]))
-        return np.stack(np.divmod(keys, count), axis=1)
+        keys = sorted_distinct(self._type_keys(edges))
+        return np.stack(np.divmod(keys, len(self._sizes)), axis=1)
 
     def _possible(self, types: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how many pairs of nodes there are of each pair of types [T, 2] -> [T]."""
@@ -279,7 +291,7 @@ class EdgeModel:
         return np.where(types[:, 0] == types[:, 1], a * (a - 1) / 2, a * b)
 
     def _random_pairs(self, edges: Pairs) -> Pairs:
-        """Draw pairs of different nodes of types that edges join [n, 2]; one may be an edge."""
+        """Draw pairs of nodes that are not linked, of types that edges join [n, 2]."""
         types, rng = self._linked_types(edges), stream(self._seed, "random pairs")
         if not len(types):
             return np.zeros((0, 2), np.int64)
@@ -287,7 +299,34 @@ class EdgeModel:
         of = stream(self._seed, "random types").choice(len(types), _LEARNT_FROM, p=share)
         drawn = types[of]
         pairs = self._first[drawn] + rng.integers(self._sizes[drawn])
-        return pairs[pairs[:, 0] != pairs[:, 1]]
+        return pairs[(pairs[:, 0] != pairs[:, 1]) & ~self.observed.contains(*pairs.T)]
+
+
+def _log_ratio(held_out: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return log r as coefficients of the evidence and a constant [C + 1]; zeros without pairs."""
+    if not len(held_out) or not len(others):
+        return np.zeros(held_out.shape[1] + 1)
+    return log_density_ratio(held_out, others)
+
+
+def _log_odds(
+    held_out: NDArray[np.float64], others: NDArray[np.float64], edges: int, possible: float
+) -> NDArray[np.float64]:
+    """Return the log odds of an edge as coefficients of the evidence and a constant [C + 1].
+
+    Args:
+        held_out: evidence on edges [h, C].
+        others: on random pairs that are not linked [m, C].
+        edges: how many there are in the graph.
+        possible: how many pairs there are.
+    """
+    sizes = np.array([len(held_out), len(others)])
+    if not sizes.all():
+        constant = np.log((edges + 0.5) / (possible - edges + 0.5))
+        return np.append(np.zeros(held_out.shape[1]), constant)
+    shares = np.array([edges, possible - edges]) / possible
+    weight = np.repeat(shares * sizes.sum() / sizes, sizes)
+    return logistic_coefficients(held_out, others, weight)
 
 
 def _linear(

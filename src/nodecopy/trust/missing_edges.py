@@ -27,7 +27,7 @@ from nodecopy.core.rng import stream
 from nodecopy.graph import Graph, sorted_distinct
 from nodecopy.graph.neighbourhood import some_neighbours
 from nodecopy.graph_models.reliability import logistic_coefficients
-from nodecopy.trust.edge_model import HELD_OUT, EdgeModel, PairEvidence, Pairs
+from nodecopy.trust.edge_model import GROUPS, EdgeModel, PairEvidence, Pairs
 
 # Of the edges that are missing, unless it is given.
 SHARE = 0.05
@@ -96,7 +96,7 @@ def missing_edges(
     if n > _MOST_NODES:
         around = np.sort(stream(seed, "around").choice(n, _MOST_NODES, replace=False))
     pairs = _candidates(model.whole, around)
-    per_held_out = HELD_OUT * share / (1 - share)
+    per_held_out = GROUPS * share / (1 - share)
     scores, relation = np.zeros(len(pairs)), np.full(len(pairs), None, object)
     learnt_from, evidence = _candidates(model.held_out, around), model.whole.columns(pairs)
     learnt = model.held_out.columns(learnt_from)

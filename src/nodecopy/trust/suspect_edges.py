@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from nodecopy.core.metrics import wilson_interval
 from nodecopy.trust.edge_model import EdgeModel
 
-# Edges of which all are ranked; of more, a random sample that is a fifth of them, or so many.
+# Edges of which all are ranked; of more, the first group, or so many of it.
 _ALL, _RANKED = 200_000, 1_000_000
 # Where to compare how many edges and how many random pairs are as suspect, for `at_most`.
 _TAILS = np.linspace(0.05, 1.0, 96)
@@ -78,12 +78,11 @@ def suspect_edges(model: EdgeModel, count: int = 100) -> SuspectEdges:
     >>> suspect_edges(EdgeModel(graph), count=1).nodes.tolist()
     [[2, 9]]
     """
-    total = model.num_edges
-    edges = model.sample(total if total <= _ALL else min(total // 5, _RANKED))
-    if len(edges) == 0 or count == 0:
+    edges = model.edges if len(model.edges) <= _ALL else model.group(0)[:_RANKED]
+    if count == 0 or not len(edges) or not len(model.random_ratio):
         return SuspectEdges(np.zeros((0, 2), np.int64), np.zeros(0))
     ranked = _ranked(edges, -model.log_ratio(edges), -model.random_ratio, count)
-    return ranked if len(edges) == total else replace(ranked, ranked=len(edges))
+    return ranked if len(edges) == len(model.edges) else replace(ranked, ranked=len(edges))
 
 
 def _ranked(
