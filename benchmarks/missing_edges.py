@@ -6,9 +6,12 @@
 *Link prediction*: 10 % of the edges are test edges, 5 % validation edges that no method sees, with
 as many random pairs that are not linked in the whole graph (Kipf and Welling 2016, "Variational
 graph auto-encoders"). The default is fitted to the other edges, with 20 labels per class; GAE and
-VGAE are the example of PyTorch Geometric, 200 epochs, and see no label. *The first 50*: 5 % of the
-edges are taken out, and a row says how many of the first 50 pairs that `missing_edges` lists are
-among them, and how many it expects. Graphs of one relation, one without features, one with two.
+VGAE are those of PyTorch Geometric with the settings of its example, 200 epochs, and see no label;
+features are as given, as in the authors' program. With rows that sum to one, as in the example, 200
+epochs are too few: on Cora VGAE has 84 / 83 after 200 epochs and 89 / 90 after 800 (2 draws).
+*The first 50*: 5 % of the edges are taken out, and a row says how many of the first 50 pairs that
+`missing_edges` lists are among them, and how many it expects. Graphs of one relation, one without
+features, one with two.
 """
 
 from __future__ import annotations
@@ -86,9 +89,8 @@ def autoencoder(
     from torch_geometric.nn import GAE, VGAE, GCNConv
 
     x = sp.csr_array(problem.task.features)
-    rows = np.asarray(x.sum(1)).ravel()
-    features = sp.diags_array(1 / np.maximum(rows, 1)) @ x if x.nnz else sp.eye_array(x.shape[0])
-    inputs = torch.tensor(features.toarray(), dtype=torch.float32)
+    features = x if x.nnz else sp.eye_array(x.shape[0])
+    inputs = torch.tensor(features.toarray(), dtype=torch.float32).to_sparse()
     torch.manual_seed(trial)
 
     class Encoder(torch.nn.Module):
