@@ -10,13 +10,17 @@ edges of the new nodes are not given. Debian's programs (`benchmarks.debian_tabl
 files, as `nodecopy predict RUN` reads them. *Sizes*: graphs
 of `benchmarks.large`; a model is saved with its graph and loaded, and ten new nodes are predicted
 five times. CPU seconds of loading and of a prediction, and the largest difference of a probability
-from `predict_on` of the whole grown graph; likewise for 1,000 new nodes at once.
+from `predict_on` of the whole grown graph; likewise for 1,000 new nodes at once. *Another graph*: a
+graph is cut into two halves, of random nodes or along its second eigenvector ("far"); the default
+is fitted to one half with 20 labels per class, and predicts the other as a graph of other nodes;
+beside it, what held-out labels let expect, and a fit to the other half with 20 labels per class.
 """
 
 from __future__ import annotations
 
 import tempfile
 import time
+import warnings
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -24,6 +28,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
+from sklearn.base import clone
 
 from benchmarks.compared import (
     Comparison,
@@ -55,6 +61,7 @@ KINDS = ("homophily 0.3", "power-law degrees", "digits")
 SHARES = {"1 %": 0.01, "10 %": 0.1}
 SIZES = (10_000, 100_000, 1_000_000)
 FEW, MANY, REPEATS = 10, 1000, 5
+RANDOM, FAR = "random halves", "far halves"
 ROWS = Path("results", "new-nodes.jsonl")
 
 
@@ -125,6 +132,58 @@ def of_tables(given: Programs, share: float, trial: int) -> Frames:
     return {"later": later.loc[new], "whole": whole.loc[new]}, given.others[new].to_numpy()
 
 
+def other_graph(problem: ScoredTask, how: str, trial: int) -> Row:
+    """Fit to one half of a graph, and predict the other, of which no node is known."""
+    graph, x, truth = problem.task.graph, problem.task.features, problem.truth
+    order = stream(trial, "halves").permutation(len(truth))
+    if how == FAR:
+        order = np.argsort(second_eigenvector(graph, trial))
+    halves = [np.sort(part) for part in np.array_split(order, 2)]
+    method = NodeCopyClassifier(random_state=child_seed(trial, "method"), progress=False)
+    fits, known = [], []
+    for number, nodes in enumerate(halves):
+        split = twenty_of_each(truth[nodes], stream(trial, "labels", number))
+        known.append(split)
+        y = np.where(split, truth[nodes], -1)
+        fits.append(clone(method).fit(graph.induced(nodes), x[nodes], y))
+    there, test = halves[1], ~known[1]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "none of these nodes")
+        posterior = fits[0].predict_on(graph.induced(there), x[there], numbers=-1)
+    right = fits[0].classes_[posterior.probabilities.argmax(1)] == truth[there]
+    trust = fits[0].result_.elsewhere(posterior)
+    said = trust.accuracy
+    own = fits[1].predict() == truth[there]
+    return {
+        "there": round(float(right[test].mean()), 5),
+        "expected": [round(float(v), 5) for v in (said.accuracy, said.low, said.high)],
+        "confidence": round(trust.confidence, 5),
+        "own fit": round(float(own[test].mean()), 5),
+        "unseen": round(float(np.mean(~np.isin(truth[there], fits[0].classes_))), 5),
+    }
+
+
+def twenty_of_each(truth: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return a mask of 20 random nodes of each class, or all of a smaller one."""
+    known = np.zeros(len(truth), bool)
+    for number in np.unique(truth):
+        known[rng.permutation(np.flatnonzero(truth == number))[:20]] = True
+    return known
+
+
+def second_eigenvector(graph: Graph, trial: int) -> np.ndarray:
+    """Return where nodes are along the largest division of a graph, by power iterations [N]."""
+    a = sp.csr_array(graph.symmetrise().to_scipy() != 0, dtype=float) + sp.eye_array(
+        graph.num_nodes
+    )
+    degrees = np.asarray(a.sum(1)).ravel()
+    v = stream(trial, "eigenvector").standard_normal(graph.num_nodes)
+    for _ in range(60):
+        v = a @ v / degrees
+        v -= degrees @ v / degrees.sum()
+    return v
+
+
 def sized(nodes: int, labels: int, trial: int) -> Any:
     return made_graph(nodes + MANY, trial)
 
@@ -182,6 +241,13 @@ COMPARISON = Comparison(
     rows=ROWS,
     measure=measured,
 )
+OTHERS = Comparison(
+    cases={name: COMPARISON.cases[name] for name in (*DATASETS, *KINDS)},
+    methods={name: lambda _, name=name: name for name in (RANDOM, FAR)},
+    labels=(20,),
+    rows=ROWS,
+    measure=other_graph,
+)
 TIMES = Comparison(
     cases={f"{n:,} nodes": partial(sized, n) for n in SIZES},
     methods={f"{count:,} new nodes": lambda _, count=count: count for count in (FEW, MANY)},
@@ -214,13 +280,29 @@ def tables(rows: Mapping[Key, Row]) -> str:
         *(f"{share}: later, whole, difference" for share in SHARES),
         "10 %, without edges: accuracy, confidence",
     ]
+    others = []
+    for case in OTHERS.cases:
+        for how, several in shared_rows(OTHERS, rows, case, 20).items():
+            others.append([f"{case}, {how} ({len(several)})", *_elsewhere(several)])
+    columns = ["another graph, %", "accuracy", "own fit", "expected (95% holds)", "confidence"]
     costs = ["CPU s", "", "graph file", "loading", "first", "median", "largest difference"]
-    return "\n\n".join([markdown_rows(heads, accuracy), markdown_rows(costs, times)])
+    pairs = (heads, accuracy), (costs, times), (columns, others)
+    return "\n\n".join(markdown_rows(*pair) for pair in pairs)
 
 
 def _accuracies(several: list[Row]) -> str:
     later, whole = (100 * np.mean([row[key] for row in several]) for key in ("later", "whole"))
     return f"{later:.1f}, {whole:.1f}, {later - whole:+.1f}"
+
+
+def _elsewhere(several: list[Row]) -> list[str]:
+    """Return the accuracy on another graph, that of a fit to it, what was expected, confidence."""
+    there, own, said = (
+        100 * np.mean([row[key] for row in several]) for key in ("there", "own fit", "confidence")
+    )
+    expected = 100 * np.mean([row["expected"][0] for row in several])
+    holds = np.mean([r["expected"][1] <= r["there"] <= r["expected"][2] for r in several])
+    return [f"{there:.1f}", f"{own:.1f}", f"{expected:.1f} ({holds:.0%})", f"{said:.1f}"]
 
 
 def _alone(several: list[Row]) -> str:
@@ -235,6 +317,7 @@ def main() -> None:
     """Compute what is missing, and publish it."""
     chosen = arguments(COMPARISON, str(__doc__)).parse_args()
     compute(TIMES, chosen)
+    compute(OTHERS, chosen)
     publish(tables(compute(COMPARISON, chosen)), chosen.page)
 
 

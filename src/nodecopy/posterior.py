@@ -172,6 +172,11 @@ class FittedBayesianGCN(Fitted):
         """The mean over all draws, and what draws differ in."""
         return self.average
 
+    @property
+    def transfers(self) -> bool:
+        """Not where weights belong to nodes."""
+        return self.samples.network.transfers
+
     def predict(
         self,
         graph: RowGraph | Sequence[RowGraph],

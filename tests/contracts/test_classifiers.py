@@ -163,6 +163,15 @@ def test_a_fit_is_applied_to_its_own_graph_and_to_a_grown_one(name: str) -> None
 
 
 @every
+def test_a_fit_that_transfers_needs_none_of_its_nodes(name: str) -> None:
+    fitted, _ = first_fit(name)
+    other = TASK.graph.induced(np.arange(30, 90)), TASK.features[30:]
+    if fitted.transfers:
+        nowhere = fitted.predict(*other, np.full(90, 60)).probabilities
+        np.testing.assert_allclose(nowhere, fitted.predict(*other).probabilities, atol=1e-6)
+
+
+@every
 def test_progress_never_goes_back_and_reaches_its_end(name: str) -> None:
     _, seen = first_fit(name)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)

@@ -65,6 +65,7 @@ def arguments(name: str) -> tuple[Any, ...]:
         "FittedBayesianGCN": (p, samples, Posterior.undivided(p), Computing()),
         "ClassDescriptions": (w,),
         "FittedDescriptions": (w, w[0], p),
+        "Elsewhere": (Pool((1.0,), (one,), one), held_out),
         "FittedBlocks": (0.5, p, p, p[None], w),
         "ColumnEncoder": (
             {"age": "number"},

@@ -62,6 +62,44 @@ def test_predictions_are_those_of_the_whole_grown_graph(fitted, capsys):
         assert float(row["p_blue"]) == pytest.approx(float(whole[id]["p_blue"]), abs=2e-6)
 
 
+def test_tables_of_other_nodes_alone_are_a_graph_of_its_own(capsys):
+    tables = ["--edges=new_edges.csv", "--nodes=new_nodes.csv"]
+    write_csv(Path("new_edges.csv"), "source,target", [["new", "newer"]])
+    assert cli.main(["predict", "--model=run", *tables, "--out=other.csv"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "none of these nodes is in the fit" in printed
+    assert "Estimated accuracy" in printed
+    rows = read_csv("other.csv")
+    assert len(rows) == 3
+    assert all(row["predicted"] in row["set_90"] for row in rows)
+
+
+def test_new_nodes_without_edges_need_no_file_of_edges(capsys):
+    arguments = ["predict", "run", "--nodes=new_nodes.csv", "--out=alone.csv"]
+    assert cli.main(arguments) == 0
+    assert "3 new nodes: alone.csv" in capsys.readouterr().out
+    write_csv(Path("new_edges.csv"), "source,target", [["7", "a b"]])  # nothing of the new ones
+    assert cli.main([*PREDICT, "--nodes=new_nodes.csv"]) == 0
+    alone, linked = ([row["p_blue"] for row in read_csv(f)] for f in ("alone.csv", "new.csv"))
+    assert alone == linked
+    assert cli.main(["predict", "run", "--out=alone.csv"]) == 2
+    assert "--edges FILE" in capsys.readouterr().err
+
+
+def test_the_predicted_column_is_called_so(fitted, capsys):
+    labels = {row["id"]: row["label"] for row in read_csv("labels.csv")}
+    rows = [[*row.values(), labels.get(row["id"], "")] for row in read_csv("features.csv")]
+    write_csv(fitted / "filled.csv", "id,first,second,colour", rows)
+    fit = ["fit", "--edges=edges.csv", "--nodes=filled.csv", "--predict=colour", "--method=fast"]
+    assert cli.main([*fit, "--out=filled"]) == 0
+    write_csv(fitted / "more.csv", "id,first,second,colour,age", [[*NEW[0], "blue", "7"]])
+    capsys.readouterr()
+    assert cli.main(["predict", "filled", "--nodes=more.csv", "--out=new.csv"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "'colour' left out: the model predicts it" in printed
+    assert "'age' left out: the model has not seen it" in printed
+
+
 def test_without_columns_new_nodes_are_those_that_edges_name():
     assert cli.main(["predict", "bare", "--edges=new_edges.csv", "--out=new.csv"]) == 0
     assert [row["id"] for row in read_csv("new.csv")] == ["new", "newer"]

@@ -48,7 +48,7 @@ def test_only_customers_are_predicted_suggested_and_counted(shop: Path, capsys) 
     rows = read_csv("run/predictions.csv")
     assert [row["id"][0] for row in rows] == ["c"] * CUSTOMERS
     assert {row["id"][0] for row in read_csv("run/next_labels.csv")} == {"c"}
-    with pytest.raises(ModelError, match="another type"):
+    with pytest.raises(ModelError, match="one of the shops, which have no classes"):
         NodeCopyClassifier.load("run").predict(["s0"])
     for row in read_csv("run/suspect_edges.csv"):
         ends = {row["source"]: row["source_predicted"], row["target"]: row["target_predicted"]}

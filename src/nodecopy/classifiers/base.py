@@ -35,6 +35,11 @@ class Fitted:
         """The probabilities, and where their uncertainty comes from; here it is not divided."""
         return Posterior.undivided(self.probabilities)
 
+    @property
+    def transfers(self) -> bool:
+        """Whether `predict` needs no node of the fit, so that it serves a graph of other nodes."""
+        return type(self).predict is not Fitted.predict
+
     def predict(
         self, graph: RowGraph, features: FeatureMatrix, nodes: NDArray[np.int64] | None = None
     ) -> Posterior:

@@ -169,6 +169,11 @@ class FittedBlocks(Fitted):
         if not self.edge_weight >= 0:
             raise ModelError(f"edge_weight must not be negative; got {self.edge_weight}")
 
+    @property
+    def transfers(self) -> bool:
+        """No: without known nodes, sweeps may exchange the classes of whole blocks."""
+        return False
+
     def predict(
         self, graph: RowGraph, features: FeatureMatrix, nodes: NDArray[np.int64] | None = None
     ) -> Posterior:

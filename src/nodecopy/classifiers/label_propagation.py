@@ -128,6 +128,11 @@ class SpreadLabels(Fitted):
         """F with rows that sum to one [N, K]."""
         return _shares(self.scores, self.labels.mean(0))
 
+    @property
+    def transfers(self) -> bool:
+        """No: it spreads labels of known nodes."""
+        return False
+
     def predict(
         self, graph: RowGraph, features: FeatureMatrix, nodes: NDArray[np.int64] | None = None
     ) -> Posterior:

@@ -120,6 +120,11 @@ class FittedNetwork(Fitted):
         (p,) = weights.predict_proba(task.graph, task.features, computing=computing)
         return cls(weights, computing, p)
 
+    @property
+    def transfers(self) -> bool:
+        """Not where weights belong to nodes."""
+        return self.weights.network.transfers
+
     def predict(
         self, graph: RowGraph, features: FeatureMatrix, nodes: NDArray[np.int64] | None = None
     ) -> Posterior:

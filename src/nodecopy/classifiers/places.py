@@ -24,6 +24,7 @@ from nodecopy.classifiers.base import Fitted, NodeClassifier, base_seeds
 from nodecopy.classifiers.neural import DiffusionClassifier
 from nodecopy.classifiers.posterior import Posterior
 from nodecopy.core.errors import ModelError
+from nodecopy.core.kept import kept
 from nodecopy.core.progress import Progress
 from nodecopy.core.rng import stream
 from nodecopy.core.saving import NOT_SAVED, savable
@@ -72,8 +73,7 @@ class CopiedPlaces(Settings):
         start = start or self.base.fit(tasks, base_seeds(seeds), progress=progress)
         features = tasks[0].features
         rarity = inverse_document_frequency(features) if sp.issparse(features) else None
-        x = comparable(features, rarity)
-        weights = similarities(x, np.arange(x.shape[0]), x, self.neighbours)
+        weights = _similar_nodes(features, rarity, self.neighbours)
         fitted = []
         for task, base in zip(tasks, start, strict=True):
             known = np.array(base.probabilities, np.float64)
@@ -107,13 +107,21 @@ class FittedPlaces(Fitted):
         if self.known.shape[1:] != self.probabilities.shape[1:] or self.neighbours < 1:
             raise ModelError(f"averages over similar nodes need [N, K] twice: {self.known.shape}")
 
+    @property
+    def transfers(self) -> bool:
+        """No: it averages over known nodes."""
+        return False
+
     def predict(
         self, graph: RowGraph, features: FeatureMatrix, nodes: NDArray[np.int64] | None = None
     ) -> Posterior:
         """Average over the nodes of the fit that are similar to each node."""
         known, old = self._known(graph.num_nodes, nodes)
-        x = comparable(features, self.rarity)
-        weights = similarities(x[old], old, x, self.neighbours)
+        if np.array_equal(old, np.arange(features.shape[0])):
+            weights = _similar_nodes(features, self.rarity, self.neighbours)
+        else:
+            x = comparable(features, self.rarity)
+            weights = similarities(x[old], old, x, self.neighbours)
         prior = np.tile(known.mean(0), (graph.num_nodes, 1))
         prior[old] = known
         return Posterior.undivided(_average(weights, known, prior))
@@ -156,6 +164,18 @@ def comparable(features: FeatureMatrix, rarity: NDArray[np.float32] | None) -> F
     if rarity is None or not sp.issparse(features):
         return features
     return unit_rows(weighted_columns(features, rarity))
+
+
+def _similar_nodes(
+    features: FeatureMatrix, rarity: NDArray[np.float32] | None, neighbours: int
+) -> sp.csr_array[np.float32]:
+    """Return the `similarities` of all nodes to one another, kept for these features [N, N]."""
+
+    def make() -> sp.csr_array[np.float32]:
+        x = comparable(features, rarity)
+        return similarities(x, np.arange(x.shape[0]), x, neighbours)
+
+    return kept(features, "similar", make, neighbours, None if rarity is None else bytes(rarity))
 
 
 def similarities(

@@ -54,7 +54,7 @@ class RoleClassifier:
         check_no_start(self, start)
         columns = tasks[0].roles
         kernel = self.kernel.fit(columns, 0)
-        features = np.asarray(_mapped(kernel, columns))
+        features = _mapped(kernel, columns) if kernel is None else kernel.apply(columns)
         mapped = [replace(task, features=features) for task in tasks]
         linear = DiffusionClassifier(Diffusion(1.0, 0), self.weights)
         fits = linear.fit(mapped, seeds, progress=progress)

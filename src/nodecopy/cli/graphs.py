@@ -99,7 +99,8 @@ def predict(
             "name the folder of a fit (nodecopy predict RUN) where the tables hold what is new, or "
             "--model FOLDER where they hold the whole graph; got " + ("both" if folder else "none")
         )
-    coverage, settings = options["coverage"], reading.settings_of(options)
+    coverage, options["edges"] = options["coverage"], options["edges"] or (() if run else None)
+    settings = reading.settings_of(options)
     target = check_predictions_file(out)
     table, predictions = predict_tables(
         folder, settings, coverage, options["text_model"], True, only_new=run is not None

@@ -161,9 +161,9 @@ class NodeCopyEstimator(BaseEstimator):  # type: ignore[misc]
     def edge_probability(self, pairs: ArrayLike) -> NDArray[np.float64]:
         """Return how probable an edge between two nodes is, for pairs of nodes [n, 2] -> [n].
 
-        That is, were it not known whether there is one: of an edge of the graph, the probability
-        is computed without it. The prior is the density of the graph
-        (`nodecopy.trust.edge_model`).
+        That is, were it not known whether there is one: every pair is scored by the graph without a
+        tenth of its edges, its own among them. Over all pairs of types that are linked, the
+        probabilities add up to the number of edges (`nodecopy.trust.edge_model`).
         """
         return self._fitted().edge_probability(pairs)
 
@@ -178,14 +178,19 @@ class NodeCopyEstimator(BaseEstimator):  # type: ignore[misc]
         Args:
             graph: see `nodecopy.read.graphs.read_graph`.
             X: features [N, D], the columns as in `fit`.
-            numbers: the number in the fit of each node, -1 for a new one [N]; None matches them.
+            numbers: the number in the fit of each node, -1 for a new one [N]; None matches them;
+                -1 alone is for a graph of other nodes.
+
+        Where no node is of the fit, components that remember nodes are left out, and a warning says
+        what accuracy held-out labels let expect (``clf.result_.elsewhere(posterior)``).
 
         Of several types of nodes, predictions cover the type that has labels; nodes without names
         are matched by their place among their type. What comes back is as `posterior_`; prediction
         sets of other nodes are ``clf.result_.sets(0.9, posterior.probabilities)``.
         """
-        return predict_another(
-            self._fitted(),
+        result = self._fitted()
+        posterior, elsewhere = predict_another(
+            result,
             graph,
             X,
             numbers,
@@ -193,6 +198,9 @@ class NodeCopyEstimator(BaseEstimator):  # type: ignore[misc]
             text_model=self.text_model,
             show=self.progress,
         )
+        if elsewhere is not None:
+            warnings.warn(elsewhere.note, stacklevel=2)
+        return posterior
 
     def predict_new(self, X: Any = None, edges: Any = ()) -> Any:
         """Return predictions for nodes that came after the fit, as a pandas DataFrame.

@@ -15,7 +15,6 @@ from nodecopy.classifiers import (
     ClassDescriptions,
     Fitted,
     NodeClassifier,
-    Posterior,
     check_classifier,
     fit_one,
 )
@@ -87,23 +86,29 @@ def predict_another(
     *,
     text_model: object,
     show: Show = False,
-) -> Posterior:
+) -> tuple[Any, Any]:
     """Apply a fitted model to another graph; see `NodeCopyClassifier.predict_on`.
 
     Nodes of the fit keep their numbers, new ones come after them: most methods remember something
-    of the nodes they were fitted to.
+    of the nodes they were fitted to. Where none of them is in the graph, a stack leaves out the
+    components that do, and the second value says how far to trust the others.
     """
     fitted, model = result.given, result.model
     given = read_problem(graph, X, labelled=False, fitted=fitted)
     if fitted.meaning is not None:
         given = given.by_meaning(text_model, show, fitted=fitted.meaning)
-    numbers = _matched(given, fitted) if numbers is None else np.array(numbers, np.int64)
+    if numbers is None:
+        numbers = _matched(given, fitted)
+    else:
+        numbers = np.array(np.broadcast_to(numbers, given.num_nodes), np.int64)
     features = given.features
     if features is None:
         features = _structural(fitted, given.graph, numbers)
     check_columns(features, fitted)
     moved, features = given.graph, fitted.scaling.apply(given.graph, features)
-    if numbers is not None:
+    known = numbers is None or bool(np.any(numbers >= 0))
+    elsewhere = isinstance(model, FittedStack) and not known
+    if numbers is not None and not elsewhere:
         new = np.flatnonzero(numbers < 0)
         size = fitted.num_nodes + len(new)
         numbers[new] = np.arange(fitted.num_nodes, size)
@@ -118,11 +123,15 @@ def predict_another(
         progress_bar("applying the model", show) as progress,
     ):
         if isinstance(model, FittedStack):
-            posterior = model.predict(moved, features, None, opened_executor, progress)
+            if elsewhere:
+                posterior = model.predict_elsewhere(moved, features, opened_executor, progress)
+            else:
+                posterior = model.predict(moved, features, None, opened_executor, progress)
         else:
             posterior = model.predict(moved, features)
-    posterior = posterior if numbers is None else posterior.take(numbers)
-    return posterior.take(slice(given.num_classified))
+    posterior = posterior if numbers is None or elsewhere else posterior.take(numbers)
+    posterior = posterior.take(slice(given.num_classified))
+    return posterior, result.elsewhere(posterior) if elsewhere else None
 
 
 def check_columns(features: FeatureMatrix, fitted: Problem) -> None:

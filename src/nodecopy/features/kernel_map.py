@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.core.errors import ModelError
+from nodecopy.core.kept import kept
 from nodecopy.core.rng import stream
 from nodecopy.core.saving import savable
 from nodecopy.core.typed import Count, Limits, NonNegative, Settings
-from nodecopy.features.matrix import FeatureMatrix, has_units, row_blocks
+from nodecopy.features.matrix import FeatureMatrix, frozen, has_units, row_blocks
 
 Real = TypeVar("Real", np.float32, np.float64)
 
@@ -58,6 +59,9 @@ class KernelMap(Settings):
         Raises:
             ModelError: a feature is not finite.
         """
+        return kept(features, "kernel", lambda: self._fit(features, seed), self, seed)
+
+    def _fit(self, features: FeatureMatrix, seed: int) -> FittedKernelMap | None:
         if not has_units(features) or features.shape[1] > self.most_columns:
             return None
         values = np.asarray(features, np.float64)
@@ -106,8 +110,8 @@ class FittedKernelMap:
             raise ModelError("each column needs a mean and a positive deviation")
 
     def apply(self, features: FeatureMatrix) -> NDArray[np.float32]:
-        """Return φ of every row [N, r]."""
-        return self.rows(features)[:]
+        """Return φ of every row, read-only [N, r]."""
+        return kept(features, "mapped", lambda: frozen(self.rows(features)[:]), self)
 
     def rows(self, features: FeatureMatrix) -> MappedRows:
         """Return φ of every row, each made when it is asked for."""

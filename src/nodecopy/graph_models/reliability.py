@@ -26,6 +26,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nodecopy.core.errors import ModelError
+from nodecopy.core.kept import kept
 from nodecopy.core.rng import stream
 from nodecopy.core.saving import savable
 from nodecopy.core.typed import Count, Settings
@@ -79,6 +80,17 @@ class EdgeReliability(Settings):
         coefficients = log_density_ratio(edges, random)
         mean = float(_reliability(edges, coefficients).mean())
         return FittedReliability(coefficients, mean, rarity, kernel)
+
+    def weigh(
+        self, graph: Graph, features: FeatureMatrix, kernel: FittedKernelMap | None, seed: int
+    ) -> tuple[FittedReliability, Graph]:
+        """Return a fit, and the graph with its weights, which are kept for these features."""
+
+        def make() -> tuple[FittedReliability, Graph]:
+            fitted = self.fit(graph, features, kernel, seed)
+            return fitted, fitted.weighted(graph, features)
+
+        return kept(features, "reliable", make, graph, self, kernel, seed)
 
 
 @savable

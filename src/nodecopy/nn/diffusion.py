@@ -158,6 +158,11 @@ class Diffusion(Settings, Network):
         walks = torch.as_tensor(total, dtype=torch.float32)
         return (near.x.transposed_times(walks) if self.features else walks).T
 
+    @property
+    def transfers(self) -> bool:
+        """Whether no weight belongs to a node."""
+        return self.features
+
     def placed(self, weights: Weights, nodes: NDArray[np.int64], num_nodes: int) -> Weights:
         """Move the rows of W that belong to nodes: where X = I, a node is a feature."""
         if self.features:

@@ -103,6 +103,11 @@ class Network(Protocol):
         """Return the logits [M, n, K]; ``key`` names the dropout masks, None turns dropout off."""
         ...
 
+    @property
+    def transfers(self) -> bool:
+        """Whether no weight belongs to a node."""
+        return True
+
     def placed(self, weights: Weights, nodes: NDArray[np.int64], num_nodes: int) -> Weights:
         """Return the weights for a graph of N nodes in which node i is ``nodes[i]``.
 

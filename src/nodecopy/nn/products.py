@@ -9,7 +9,6 @@ products with narrow matrices are ever formed: X W and Xᵀ H.
 from __future__ import annotations
 
 import warnings
-import weakref
 from functools import cache, cached_property
 from typing import Any
 
@@ -20,14 +19,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from nodecopy.core.kept import kept
 from nodecopy.features.kernel_map import MappedRows
 from nodecopy.features.matrix import FeatureMatrix, unit_rows
 from nodecopy.graph.operators import check_index
 
 # Dense features of more rows than this are read in blocks of rows.
 _WHOLE_ROWS, _BLOCK_ROWS = 2**16, 2**14
-# By the identity of the matrix and the device.
-_KEPT: dict[tuple[int, str], Features] = {}
 
 
 class SparseOperator:
@@ -173,18 +171,9 @@ def kept_features(features: FeatureMatrix, device: torch.device) -> Features:
 
     Those of many rows are made again each time, so that they take no memory between the products.
     """
-    stored = features.data if sp.issparse(features) else features
-    if (
-        not isinstance(stored, np.ndarray)
-        or stored.flags.writeable
-        or features.shape[0] > _WHOLE_ROWS
-    ):
+    if isinstance(features, MappedRows) or features.shape[0] > _WHOLE_ROWS:
         return Features(features, device)
-    key = id(features), str(device)
-    if key not in _KEPT:
-        _KEPT[key] = Features(features, device)
-        weakref.finalize(features, _KEPT.pop, key, None)  # with the matrix
-    return _KEPT[key]
+    return kept(features, "unit rows", lambda: Features(features, device), str(device))
 
 
 class Identity:

@@ -238,7 +238,12 @@ class Problem:
     def unknown(self, name: Hashable, place: int = -1) -> str:
         """Return a message on a name that no node, or one without classes, has."""
         if place >= 0:
-            return f"{name!r} is a node of another type than the one that has classes"
+            types, ends = list(self.node_types), np.cumsum(list(self.node_types.values()))
+            own = types[int(np.searchsorted(ends, place, "right"))]
+            return (
+                f"{name!r} is one of the {own}, which have no classes: only {types[0]} are "
+                "predicted, and explained"
+            )
         some = map(str, islice(self._number, _COMPARED))
         near = difflib.get_close_matches(str(name), some, n=1)
         nodes = f"nodes are {shown(self.ids[:3].tolist())}"

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.core.errors import ModelError, SplitError, shown
+from nodecopy.core.kept import kept
 from nodecopy.features.label_values import one_per_node
 from nodecopy.features.matrix import FeatureMatrix, frozen, row_normalised, stored_by_content
 from nodecopy.graph import ONE_RELATION, Graph, join_relations
@@ -165,7 +166,9 @@ class Task:
     @property
     def roles(self) -> NDArray[np.float32]:
         """What the positions of the nodes in the whole graph are described by [N, 5]."""
-        return role_columns(self.graph) if self.positions is None else self.positions.columns
+        if self.positions is not None:
+            return self.positions.columns
+        return kept(self.graph, "roles", lambda: frozen(role_columns(self.graph)))
 
     @property
     def type_of_node(self) -> NDArray[np.int64]:

@@ -68,6 +68,9 @@ def load_edges(db: Database, edges: PathLike | Sequence[PathLike]) -> bool:
         Whether all files say that edges are directed.
     """
     paths = paths_of(edges)
+    if not paths:
+        db.run("CREATE TEMP TABLE edges (source VARCHAR, target VARCHAR)")
+        return False
     several = len(paths) > 1
     names = [f"edges{number}" for number in range(len(paths))] if several else ["edges"]
     loaded = [_load(db, name, path) for name, path in zip(names, paths, strict=True)]

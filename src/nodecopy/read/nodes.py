@@ -80,7 +80,11 @@ class NodeTable:
         return stem_of(self.table.path)
 
     def read(
-        self, columns: NodeColumns | None, encoder: Encoder | None, held: Mapping[str, ColumnType]
+        self,
+        columns: NodeColumns | None,
+        encoder: Encoder | None,
+        held: Mapping[str, ColumnType],
+        predicted: str | None = None,
     ) -> Iterator[tuple[str, str, str]]:
         """Yield file and name of each column, and what became of it.
 
@@ -88,6 +92,7 @@ class NodeTable:
             columns: of its node type.
             encoder: how columns became features; None where none of them did.
             held: types of those that hold the labels.
+            predicted: name of the one that a model predicts.
         """
         own = None if encoder is None else encoder.of(self.node_type)
         made = {} if own is None else own.made
@@ -106,6 +111,7 @@ class NodeTable:
                 text = made.get(title, "left out: nothing in it can be used")
             elif at not in roles and not self.triples:
                 asked = "the model has not seen it" if self.fitted else "`column_types` says so"
+                asked = "the model predicts it" if title == predicted else asked
                 unnamed = at not in self.table.named_places
                 text = f"left out: {'it has no name' if unnamed else asked}"
             yield self.table.path.name, title, text

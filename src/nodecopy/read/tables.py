@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -82,11 +83,12 @@ def read_tables(
         nodes: an id and columns of any type in each row, or id, feature and value; one file or
             several, of the same nodes or of several types (`nodecopy.read.node_types`). Without
             them there are no features, and a fit takes `structural_features`.
-        encoder: how a model was fitted to columns; None fits a new one to these.
+        encoder: how a model was fitted to columns; None fits a new one to these. A column that
+            ``predict`` names is then not read.
         node_types: of nodes that a model was fitted to, in order, none where there was one; None
             finds them.
         fitted: ids of the graph of a model, where the tables hold only what is new in it: edges may
-            name these nodes, and rows that describe them are left out.
+            name these nodes, and rows that describe them are left out. ``edges`` may then be empty.
         threads: how many DuckDB may use; None for one per core.
         progress: show how far it is, see `nodecopy.core.progress.progress_bar`.
         options: fields of `TableOptions`, such as ``edge_columns``.
@@ -109,8 +111,11 @@ def read_tables(
     'edges.csv: dropped 1 self-loop'
     """
     settings = TableOptions(**options)
+    predicted = settings.predict
+    if encoder is not None:
+        settings = replace(settings, predict=None)
     nodes = _node_files(edges, nodes)
-    if not paths_of(edges):
+    if not paths_of(edges) and (fitted is None or not nodes):
         raise DatasetError("`edges` names no file")
     _check_files(settings, labels=bool(labels), nodes=bool(nodes))
     if encoder is not None and node_types is None:
@@ -150,7 +155,7 @@ def read_tables(
             columns, held = without_labels(columns, sizes, labels_of, settings.settled_types)
         begin("encoding columns")
         features, encoder, texts = encode_columns(columns, sizes, model) if columns else (None,) * 3
-    of_sources = (one.read(columns[one.node_type], encoder, held) for one in sources)
+    of_sources = (one.read(columns[one.node_type], encoder, held, predicted) for one in sources)
     read = [*db.read, *chain(*of_sources)]
     files = [path.name for path in paths_of(edges)]
     notes = _unused_notes(read)
@@ -162,7 +167,7 @@ def read_tables(
     of_edges = [f"{', '.join(files)}: {one}" for one in changes.notes(settings.repeated_edges)]
     of_nodes = [NO_FEATURES] if encoder is None else []
     return Problem(
-        stem_of(paths_of(edges)[0]),
+        stem_of([*paths_of(edges), *nodes][0]),
         graph,
         features,
         known.labels,

@@ -225,6 +225,13 @@ class Result:
         """Which held-out labels were not suggested [n]."""
         return ~np.isin(self.checked_held_out.nodes, self.given.suggested)
 
+    def elsewhere(self, posterior: Any) -> Any:
+        """Return how far to trust predictions for a graph of other nodes; None where nothing says.
+
+        It has a ``note`` of one line, and ``table``, which gives a table its sets or intervals.
+        """
+        return None
+
     def suspect_edges(self, n: int = SUSPECTS) -> SuspectEdges:
         """Return the n edges that look most like pairs of random nodes."""
         self.nodes("suspect_edges")
@@ -263,6 +270,8 @@ class Result:
     def _groups_on(self, graph: Graph) -> NDArray[np.floating]:
         """Return `groups` of the nodes of the fit with other edges between them [N, K]."""
         given = self.given
+        if graph is given.graph:
+            return self.groups
         features = given.scaled
         if given.hubs is not None:
             features = given.scaling.apply(graph, ties_to(graph, given.hubs))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from nodecopy.result.base import Result
 from nodecopy.result.class_table import ClassPredictions
 from nodecopy.result.class_words import ClassWords
 from nodecopy.stack.held_out import HeldOut
+from nodecopy.stack.stacked import FittedStack
 from nodecopy.trust.accuracy import EstimatedAccuracy, class_share_warnings, estimate_accuracy
 from nodecopy.trust.explainer import Explainer
 from nodecopy.trust.explanation import Explanation
@@ -26,6 +27,40 @@ from nodecopy.trust.label_errors import SuspectLabels, suspect_labels
 from nodecopy.trust.missing_mass import MissingMass, missing_mass
 from nodecopy.trust.novelty import novelty_of
 from nodecopy.trust.sets import PredictionSets, fit_sets
+
+
+class TrustElsewhere(NamedTuple):
+    """How far to trust predictions for a graph of other nodes, from labels that were held out.
+
+    They were predicted by the components that need no node of the fit, as those nodes are.
+
+    Attributes:
+        accuracy: estimated, if nodes and edges there are like those of the fit.
+        fitted: estimated, of the nodes of the fit.
+        confidence: mean over these nodes. Predictions of nodes that no component has seen are less
+            confident, as a rule less than they are accurate.
+        sets: what prediction sets follow from.
+    """
+
+    accuracy: EstimatedAccuracy
+    fitted: EstimatedAccuracy
+    confidence: float
+    sets: PredictionSets
+
+    @property
+    def note(self) -> str:
+        """How far to trust them, in one line."""
+        here = self.accuracy
+        return (
+            "none of these nodes is in the fit: their columns and the edges between them are used, "
+            f"not places in its graph. Estimated accuracy {here.accuracy:.0%} (95% interval "
+            f"{here.low:.0%} to {here.high:.0%}) if this graph is like that of the fit, where it "
+            f"is {self.fitted.accuracy:.0%}; mean confidence {self.confidence:.0%}"
+        )
+
+    def table(self, table: ClassPredictions) -> ClassPredictions:
+        """Return the table of the nodes with prediction sets for them."""
+        return replace(table, sets=self.sets.sets(table.posterior.probabilities, table.coverage))
 
 
 @savable
@@ -123,6 +158,20 @@ class ClassResult(Result):
         others = held.unlabelled(self.probabilities)
         missing = self.missing_mass or MissingMass()
         return fit_sets(held.probabilities[some], held.truth[some], others, missing.share)
+
+    def elsewhere(self, posterior: Posterior) -> TrustElsewhere | None:
+        """Return how far to trust predictions for a graph of other nodes.
+
+        None where no label was held out, or no component serves other nodes.
+        """
+        pooled = self.model.elsewhere if isinstance(self.model, FittedStack) else None
+        if pooled is None or self.estimate is None:
+            return None
+        held, some, missing = pooled.held_out, self.representative, self.missing_mass
+        p, truth, there = held.probabilities, held.truth, posterior.probabilities
+        accuracy = estimate_accuracy(p, truth, p, 0.95, some, missing)
+        sets = fit_sets(p[some], truth[some], there, (missing or MissingMass()).share)
+        return TrustElsewhere(accuracy, self.estimate, float(there.max(1).mean()), sets)
 
     @cached_property
     def suspect_labels(self) -> SuspectLabels:

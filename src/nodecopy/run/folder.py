@@ -66,7 +66,7 @@ class FittedTables:
     """How the tables of a fit were read: what other tables need to be read alike.
 
     Attributes:
-        reading: options of `read_tables` that were given.
+        reading: options of `read_tables` that were given; ``predict`` names what is predicted.
     """
 
     reading: dict[str, Any]
@@ -148,7 +148,8 @@ def save_model(run: Run, folder: Path) -> None:
     folder.mkdir()
     run.result.save(folder / MODEL_FILE)
     save(folder / GRAPH_FILE, StoredNodes.of(run.result.given))
-    save(folder / TABLES_FILE, FittedTables(run.settings.given_reading))
+    predicted = {} if run.settings.predict is None else {"predict": run.settings.predict}
+    save(folder / TABLES_FILE, FittedTables(run.settings.given_reading | predicted))
 
 
 def incomplete_run(folder: Path) -> str:

@@ -72,9 +72,14 @@ def predict_tables(
     named = result.arguments.get("text_model", "auto") if text_model is None else text_model
     if only_new:
         return table, _predict_new(result, table, places, named)
-    posterior = predict_another(result, table, None, places, text_model=named, show=progress)
-    posterior = posterior.take(slice(n))
-    return table, result.table(table, slice(n), posterior, new=places[:n] < 0)
+    posterior, elsewhere = predict_another(
+        result, table, None, places, text_model=named, show=progress
+    )
+    predictions = result.table(table, slice(n), posterior.take(slice(n)), new=places[:n] < 0)
+    if elsewhere is not None:
+        table = replace(table, notes=(*table.notes, elsewhere.note))
+        predictions = elsewhere.table(predictions)
+    return table, predictions
 
 
 def _predict_new(
@@ -105,14 +110,15 @@ def _read(
 ) -> Problem:
     """Read tables that a model can be applied to, with the labels that it was fitted to."""
     fitted = result.given
-    if settings.edges is None:
+    if not settings.edges and not (only_new and settings.nodes):
         raise DatasetError("edges is missing: a model is applied to tables (--edges FILE)")
     if settings.nodes is None:
-        reading.pop("column_types", None)
+        for option in ("column_types", "predict"):
+            reading.pop(option, None)
     elif only_new and fitted.hubs is not None:
         raise DatasetError(_COLUMNS.format("without", "leave out"))
     table = read_tables(
-        settings.edges,
+        settings.edges or (),
         nodes=settings.nodes,
         encoder=fitted.encoder,
         node_types=tuple(fitted.node_types),
@@ -125,7 +131,8 @@ def _read(
         way = ("without", "leave out") if described else ("to", "add")
         raise DatasetError(_COLUMNS.format(*way))
     places = places_in(table.ids, fitted.ids)
-    if (new := int(np.count_nonzero(places < 0))) and not only_new:
+    new = int(np.count_nonzero(places < 0))
+    if 0 < new < len(places) and not only_new:
         notes.append(f"{new:,} of {len(places):,} nodes are new")
     if not described and new == len(places):
         raise DatasetError(

@@ -25,7 +25,7 @@ from nodecopy.core.saving import savable
 from nodecopy.graph import Graph, RowGraph
 from nodecopy.problem.task import Task
 from nodecopy.stack.held_out import Folds
-from nodecopy.stack.pool import Pool, PoolFits
+from nodecopy.stack.pool import NestedPool, Pool, PoolFits
 from nodecopy.stack.temperature import Calibrator, TemperatureScaling
 
 # Tasks, seeds and fits: that of all labels first, then those of each fold.
@@ -165,6 +165,11 @@ class TaskFits:
         self.in_folds.append(in_folds)
         self.right.append(predictions.argmax(1) == self.folds.labels.truth)
         self.pools.add(predictions, component.count, component.calibrator)
+
+    def transferring(self) -> NestedPool | None:
+        """Return the pool of those that serve a graph of other nodes; None if there are none."""
+        used = [one.transfers for one in self.full]
+        return self.pools.pool(used) if self.pools.total(used) > 0 else None
 
     def component(self, number: int) -> list[Fitted]:
         """Return the fits of one component: to all labels, and to each fold."""

@@ -143,9 +143,14 @@ class PoolFits:
         for chosen in self._chosen:
             chosen.add(predictions, calibrator)
 
-    def pool(self) -> NestedPool:
-        """Return the pool of all classifiers so far."""
+    def total(self, used: Sequence[bool]) -> float:
+        """Return what the counts of some of the classifiers add up to."""
+        return float(np.dot(self._counts, used))
+
+    def pool(self, used: Sequence[bool] | None = None) -> NestedPool:
+        """Return the pool of all classifiers so far, or of some: others have a weight of zero."""
         truth, counts = self._labels.truth, np.array(self._counts)
+        counts = counts if used is None else counts * used
         mixture = np.empty_like(self._labels.probabilities)
         *folds, everything = ((one, one.weights(counts)) for one in self._chosen)
         for one, weights in folds:

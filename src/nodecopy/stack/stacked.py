@@ -25,6 +25,7 @@ from nodecopy.classifiers import Fitted, Posterior
 from nodecopy.classifiers.base import check_no_start
 from nodecopy.core.errors import ModelError
 from nodecopy.core.executors import Executor, Serial
+from nodecopy.core.kept import kept
 from nodecopy.core.progress import Progress, stages
 from nodecopy.core.rng import child_seed, stream
 from nodecopy.core.saving import NOT_SAVED, savable
@@ -50,7 +51,7 @@ from nodecopy.stack.component import (
     expand_relations,
 )
 from nodecopy.stack.held_out import Folds, HeldOut, make_folds
-from nodecopy.stack.pool import Pool
+from nodecopy.stack.pool import NestedPool, Pool
 from nodecopy.stack.temperature import Calibrator, TemperatureScaling
 
 # Nodes of a graph beyond which the part that is fitted grows.
@@ -179,7 +180,10 @@ class StackedClassifier:
     def _shared(self, task: Task, seed: int) -> _Shared:
         """Return what follows from graph, features and the places of the labels."""
         unit = _median_weight(task.graph) if self.scale_weights else 1.0
-        task = replace(task, graph=_scaled(task.graph, unit).built)
+        whole = task.graph
+        if unit != 1.0:
+            scaled = kept(whole, "scaled", lambda: _scaled(whole, unit).built, unit)
+            task = replace(task, graph=scaled)
         nodes, part = None, task
         if (size := self.part_size(task.graph.num_nodes)) is not None:
             nodes = _part(task, size, child_seed(seed, "part"))
@@ -189,11 +193,10 @@ class StackedClassifier:
             kernel = self.features.fit(part.features, child_seed(seed, "features"))
         reliability, reliable = None, task.graph
         if self.edges is not None:
-            pairs_seed = child_seed(seed, "edges")
-            reliability = self.edges.fit(task.graph, task.features, kernel, pairs_seed)
-            reliable = reliability.weighted(task.graph, task.features)
+            given = task.graph, task.features, kernel, child_seed(seed, "edges")
+            reliability, reliable = self.edges.weigh(*given)
         if kernel is not None:
-            part = replace(part, features=frozen(kernel.apply(part.features)))
+            part = replace(part, features=kernel.apply(part.features))
         return _Shared(part, nodes, (task.graph, reliable), unit, kernel, reliability)
 
     def _fit(
@@ -215,7 +218,10 @@ class StackedClassifier:
         components = expand_relations(self.components, graph)
         fits = ComponentFits(parts, seed, folds, self.calibrator, executor, inside)
         fits.fit(components, fitting)
-        fitted = [self._stack(components, one, shared) for one in fits.tasks]
+        fitted = [
+            self._with_elsewhere(self._stack(components, one, shared), one.transferring(), part)
+            for one, part in zip(fits.tasks, parts, strict=True)
+        ]
         if nodes is not None:
             given = nodes, shared.graphs, tasks[0].features, executor
             each = zip(fitted, applying, strict=True)
@@ -241,6 +247,15 @@ class StackedClassifier:
             weight_unit=shared.unit,
         )
 
+    def _with_elsewhere(
+        self, fitted: FittedStack, nested: NestedPool | None, task: Task
+    ) -> FittedStack:
+        if nested is None:
+            return fitted
+        other = replace(fitted, pool=nested.pool, held_out=nested.held_out)
+        other = self._with_class_prior(other, task)
+        return replace(fitted, elsewhere=Elsewhere(other.pool, other.held_out, other.factors))
+
     def _with_class_prior(self, fitted: FittedStack, task: Task) -> FittedStack:
         counts = np.bincount(task.labels[task.train], minlength=task.num_classes)
         shares = prior_shares(self.class_prior, counts)
@@ -248,6 +263,22 @@ class StackedClassifier:
         if shares is None:
             return fitted.with_estimated_factors(count)
         return fitted.with_shares(shares, count)
+
+
+@savable
+@dataclass(frozen=True, eq=False)
+class Elsewhere:
+    """How components are pooled on a graph of other nodes: those that do not transfer are left out.
+
+    Attributes:
+        pool: of all components; the weight of those that are left out is zero.
+        held_out: what it predicts for held-out labels.
+        factors: of the classes [K]; None without held-out labels.
+    """
+
+    pool: Pool
+    held_out: HeldOut
+    factors: NDArray[np.float64] | None = None
 
 
 class _Shared(NamedTuple):
@@ -298,6 +329,7 @@ class FittedStack(Fitted):
         factors: of the classes [K]; None without held-out labels.
         each: what components predict for all nodes, where they were fitted to a part [C, N, K];
             None where that is too large to keep. A file does not hold it.
+        elsewhere: how they are pooled on a graph of other nodes; None where none transfers.
     """
 
     components: tuple[Fitted, ...]
@@ -314,6 +346,7 @@ class FittedStack(Fitted):
     applied: Posterior | None = None
     factors: NDArray[np.float64] | None = None
     each: NDArray[np.float32] | None = field(default=None, metadata=NOT_SAVED)
+    elsewhere: Elsewhere | None = None
 
     def __post_init__(self) -> None:
         """Check that the parts belong together."""
@@ -334,10 +367,16 @@ class FittedStack(Fitted):
             "factors": self.factors is None
             or (self.factors.shape == (k,) and np.all(self.factors >= 0)),
             "weight_unit": 0 < self.weight_unit < np.inf,
+            "elsewhere": self.elsewhere is None or len(self.elsewhere.pool.weights) == count,
         }
         if not all(fitting.values()):
             wrong = [name for name, fits in fitting.items() if not fits]
             raise ModelError(f"the parts of a stack must fit together; {wrong[0]} does not")
+
+    @property
+    def transfers(self) -> bool:
+        """Whether all components do; `predict_elsewhere` leaves out those that do not."""
+        return all(one.transfers for one in self.components)
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
@@ -419,14 +458,19 @@ class FittedStack(Fitted):
 
     def without_negligible(self) -> FittedStack:
         """Return the stack of the components with a weight that matters."""
-        kept = [weight >= _LEAST_WEIGHT for weight in self.pool.weights]
+        used = [weight >= _LEAST_WEIGHT for weight in self.pool.weights]
+        elsewhere = self.elsewhere
+        if elsewhere is not None:
+            left = any(compress(elsewhere.pool.weights, used))
+            elsewhere = replace(elsewhere, pool=elsewhere.pool.of(used)) if left else None
         return replace(
             self,
-            components=tuple(compress(self.components, kept)),
-            pool=self.pool.of(kept),
-            views=tuple(compress(self.views, kept)),
-            names=tuple(compress(self.names, kept)),
-            right=self.right[kept],
+            elsewhere=elsewhere,
+            components=tuple(compress(self.components, used)),
+            pool=self.pool.of(used),
+            views=tuple(compress(self.views, used)),
+            names=tuple(compress(self.names, used)),
+            right=self.right[used],
         )
 
     def reduced(self) -> FittedStack:
@@ -449,6 +493,24 @@ class FittedStack(Fitted):
         return self._with_prior(
             self._apply(graphs, features, nodes, executor or Serial(), progress)
         )
+
+    def predict_elsewhere(
+        self,
+        graph: RowGraph,
+        features: FeatureMatrix,
+        executor: Executor | None = None,
+        progress: Progress | None = None,
+    ) -> Posterior:
+        """Apply the components that transfer to a graph of other nodes, and pool them."""
+        if self.elsewhere is None:
+            raise ModelError(
+                "no component of this method serves a graph of other nodes: each needs nodes of "
+                "the fit"
+            )
+        pool, factors = self.elsewhere.pool, self.elsewhere.factors
+        some = replace(self, pool=pool, factors=factors, elsewhere=None).without_negligible()
+        nowhere = np.full(len(self.probabilities), graph.num_nodes)
+        return some.predict(graph, features, nowhere, executor, progress)
 
     def on(self, graph: RowGraph, features: FeatureMatrix, nodes: NDArray[np.int64]) -> FittedStack:
         """Return the fit as one to another graph, which has the nodes that it was fitted to.
@@ -504,7 +566,7 @@ class FittedStack(Fitted):
             return features
         if features.shape[0] > _MAPPED_AT_ONCE:
             return self.features.rows(features)
-        return frozen(self.features.apply(features))
+        return self.features.apply(features)
 
 
 def _predicted(
