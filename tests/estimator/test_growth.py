@@ -172,6 +172,26 @@ def test_what_does_not_fit_is_refused_in_a_line(tmp_path):
         loaded.predict_new(x, NEW)
 
 
+def test_a_number_far_outside_is_novel_beside_other_columns(tmp_path):
+    rng = np.random.default_rng(0)
+    names = np.array(["red", "green", "blue"])
+    frame = pd.DataFrame(
+        {
+            "size": rng.normal(size=N) + DATA.labels[:N],
+            "colour": names[rng.integers(3, size=N)],
+            "age": rng.integers(20, 60, size=N).astype(float),
+        }
+    )
+    clf = NodeCopyClassifier("fast", random_state=0).fit(Graph.from_edges(N, OLD), frame, Y)
+    usual = pd.DataFrame({"size": [1.0], "colour": ["red"], "age": [40.0]})
+    far = usual.assign(age=4000.0)
+    assert clf.predict_new(usual, [(N, 0)])["novelty"].iloc[0] < 0.5
+    assert clf.predict_new(far, [(N, 0)])["novelty"].iloc[0] > 0.9
+    grown = clf.grown(far, [(N, 0)]).result_.given
+    assert grown.plain["age"][grown.new].tolist() == [4000.0]
+    assert grown.plain["colour"].shape == (N + 1,)
+
+
 @pytest.mark.parametrize("edges", [[], [(N, 0), (N, 1)]])
 def test_a_new_node_far_outside_the_range_of_the_fit_is_novel(edges):
     rng = np.random.default_rng(0)

@@ -79,6 +79,7 @@ def read_new(fitted: Problem, X: Any, edges: Any, text_model: object) -> Problem
     linked = list(dict.fromkeys(rows.pairs.ravel().tolist()))
     known = dict(zip(linked, fitted.places(linked).tolist(), strict=True))
     features: Any = None
+    plain: dict[str, NDArray[Any]] = {}
     if fitted.hubs is None:
         if X is None:
             raise ModelError("X is missing: the model was fitted to columns of nodes")
@@ -87,7 +88,7 @@ def read_new(fitted: Problem, X: Any, edges: Any, text_model: object) -> Problem
         own = read_problem(Graph.from_edges(len(names), []), X, labelled=False, fitted=fitted)
         if fitted.meaning is not None:
             own = own.by_meaning(text_model, fitted=fitted.meaning)
-        features = own.features
+        features, plain = own.features, own.plain
         check_columns(features, fitted)
     elif X is not None:
         raise ModelError("X is given, but the model was fitted without columns of nodes")
@@ -112,7 +113,7 @@ def read_new(fitted: Problem, X: Any, edges: Any, text_model: object) -> Problem
         features = _stacked([features, rest])
     every = np.empty(len(names), object)
     every[:] = names
-    return Problem("new nodes", graph, features, names=every)
+    return Problem("new nodes", graph, features, names=every, plain=plain)
 
 
 def _named_rows(X: Any, first: int) -> tuple[list[Any], Any]:
@@ -240,6 +241,14 @@ def _grown_problem(
     if titles is not None:
         own = np.full(new.num_nodes, "", object) if new.titles is None else new.titles
         titles = rows(titles[old], own[fresh])
+    first = old[: np.searchsorted(old, given.num_classified)]
+    plain = {
+        name: np.concatenate([given.plain[name][first], values[fresh]])
+        if name in given.plain
+        else np.concatenate([np.full(len(first), np.nan), values[fresh]])
+        for name, values in new.plain.items()
+        if name in given.plain or values.dtype.kind == "f"
+    }
     types = dict(given.node_types)
     if types:
         sizes = np.bincount(np.repeat(np.arange(len(types)), list(types.values()))[old])
@@ -256,6 +265,7 @@ def _grown_problem(
         titles=titles,
         node_types=types,
         texts=None,
+        plain=plain,
         public_split=None,
         validation=_there(number[given.validation], len(order)),
         suggested=_there(number[given.suggested], len(order)),

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -81,6 +81,7 @@ class ColumnEncoder:
         sentences: columns of text and names whose cells have several words.
         listed: names of listed features.
         kernel: of the numbers, where there are other blocks.
+        spread: the largest distance of each number to its mean.
     """
 
     types: dict[str, ColumnType]
@@ -95,6 +96,7 @@ class ColumnEncoder:
     sentences: tuple[str, ...] = ()
     listed: tuple[str, ...] = ()
     kernel: FittedKernelMap | None = None
+    spread: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def fit(cls, columns: NodeColumns, *, alone: bool = True) -> ColumnEncoder:
@@ -125,6 +127,11 @@ class ColumnEncoder:
             },
             separators=separators,
             listed=columns.listed_names,
+            spread={
+                name: float(np.nanmax(np.abs(columns.values[name] - mean)))
+                for name, mean in means.items()
+                if name in columns.types and columns.values[name].dtype.kind == "f"
+            },
         )
         words, idf = _fitted_words(encoder._documents(columns, encoder._texts))
         sentences = tuple(filter(lambda name: _has_sentences(columns.values[name]), encoder._texts))
@@ -151,6 +158,20 @@ class ColumnEncoder:
 
         unit = [sp.csr_array(normalize(block)) for block in blocks]
         return sp.csr_array(sp.hstack(unit) / np.sqrt(len(unit)), dtype=np.float32)
+
+    def outside(self, plain: Mapping[str, NDArray[Any]], nodes: Any) -> NDArray[np.float64]:
+        """Return 1 - d / s of nodes, 0 within the range of the fit [n].
+
+        With s the distance of a number to its mean, and d the largest one in the fit; of several
+        numbers the largest counts.
+        """
+        result = np.zeros(len(nodes))
+        for name, spread in self.spread.items():
+            if name in plain:
+                distance = np.abs(plain[name][nodes].astype(np.float64) - self.means[name])
+                beyond = 1 - spread / np.maximum(np.nan_to_num(distance), max(spread, 1e-12))
+                result = np.maximum(result, beyond)
+        return result
 
     def texts(self, columns: NodeColumns) -> Strings:
         """Return the sentences of each node, "" where it has none [N]."""

@@ -23,7 +23,8 @@ take more of the rest, with H_j the entropy of their classes and λ such that th
 
 S compares directions, so a new node with numbers far outside the range of the fit may look like
 labelled ones. With s_j its distance to the mean of the nodes of the fit, and d the largest distance
-among these, it has a novelty of 1 - d / s_j at least.
+among these, it has a novelty of 1 - d / s_j at least; and so for each number of a table by itself:
+beside other columns, numbers are seen through a kernel, where all that is far is alike.
 """
 
 from __future__ import annotations
@@ -56,6 +57,10 @@ def novelty_of(given: Problem, posterior: Posterior, missing: float = 0.0) -> ND
     result = novelty(seen, given.labels[:count], posterior.probabilities, missing)
     if len(given.new) and given.hubs is None:
         result[given.new] = np.maximum(result[given.new], _out_of_range(given, count))
+        if given.encoder is not None:
+            own = next(iter(given.encoder.encoders.values()))
+            outside = 0.0 if own is None else own.outside(given.plain, given.new)
+            result[given.new] = np.maximum(result[given.new], outside)
     return result
 
 
