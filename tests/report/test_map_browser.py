@@ -13,6 +13,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 from nodecopy import NodeCopyClassifier, fixed_split, load_dataset
+from nodecopy.graph import Graph
 from nodecopy.report.page import asset
 from nodecopy.result import Result
 from tests.browser import NEEDED, Page
@@ -112,6 +113,21 @@ def test_the_map_is_searched_coloured_and_walked_by_keys(page):
     assert all(colour != other for colour, other in pairwise(colours))
     page.one(".map-zoom button").click()
     page.until(lambda: page.run("graphMap.view.camera.getState().ratio") < 1)
+
+
+def test_of_many_classes_the_commonest_have_colours(driver, written):
+    """Classes 4 and 12 would share a colour by their numbers; these have most of the nodes."""
+    sizes = np.where(np.isin(np.arange(16), [4, 12]), 60, 4)
+    labels = np.repeat(np.arange(16), sizes)
+    known = np.where(np.arange(len(labels)) % 2, labels, -1)
+    chain = Graph.from_edges(len(labels), list(pairwise(range(len(labels)))))
+    fitted = NodeCopyClassifier("fast", random_state=0).fit(chain, np.eye(16)[labels], known)
+    page = Page(driver, written("many", fitted.result_))
+    page.open()
+    coloured = page.run("[...colouredClasses(nodes.predicted)]")
+    assert len(coloured) == 7
+    assert {4, 12} <= set(coloured)
+    assert page.run("colourOf(4) !== colourOf(12)")
 
 
 def test_on_a_phone_in_the_dark_everything_has_a_name_and_fits(page):

@@ -16,6 +16,7 @@ let drawingLater = 0;
 
 // The graph around the node, under the names that the drawing of the report knows.
 let classNames = [];
+const classRanks = []; // none: a class keeps its colour while predictions change
 let nodes = { ids: [], names: [], known: [], predicted: [], confidence: [], degree: [] };
 let links = { offsets: [0], targets: [], relations: null };
 let relationNames = [];

@@ -3,6 +3,12 @@
 const data = JSON.parse(byId("data").textContent);
 const classNames = data.classes.names;
 const manyClasses = classNames.length > 15;
+// The classes with most predicted nodes first.
+const classOrder = [...classNames.keys()].sort(
+  (a, b) => data.classes.predicted[b] - data.classes.predicted[a] || a - b,
+);
+const classRanks = [];
+classOrder.forEach((k, rank) => (classRanks[k] = rank));
 const nodes = unpackNodes(data.nodes);
 const links = unpackLinks(data.links, nodes.ids.length);
 const relationNames = data.links.relationNames;

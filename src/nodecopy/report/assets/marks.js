@@ -17,9 +17,11 @@ const LEAST_PART = 0.01;
 // Entropy as a share of what it is where all classes are equally probable.
 const doubt = (entropy) => entropy / Math.log(Math.max(classNames.length, 2));
 
+// With more classes than colours, those with most predicted nodes have different ones.
+const lookOf = (k) => (classNames.length > COLOURS ? (classRanks[k] ?? k) : k);
 // Other node types, which have no class, are grey squares, diamonds and so on.
-const colourOf = (k) => (k < 0 ? COLOURS - 1 : k % COLOURS);
-const shapeOf = (k) => SHAPES[(k < 0 ? 1 - 2 * (k + 1) : k) % SHAPES.length];
+const colourOf = (k) => (k < 0 ? COLOURS - 1 : lookOf(k) % COLOURS);
+const shapeOf = (k) => SHAPES[(k < 0 ? 1 - 2 * (k + 1) : lookOf(k)) % SHAPES.length];
 const nameOf = (k) => (k < 0 ? otherTypes[-k - 1] : classNames[k]);
 
 const KEPT_AT_END = 8;

@@ -47,7 +47,6 @@ function showBox(title, style, sentences) {
 
 function showClasses() {
   const { known, predicted, expected } = data.classes;
-  const order = classNames.map((_, k) => k).sort((a, b) => predicted[b] - predicted[a] || a - b);
   const drawClasses = (some) => {
     byId("class-chart").style.height = `${36 + some.length * (manyClasses ? 40 : 56)}px`;
     draw(
@@ -56,17 +55,17 @@ function showClasses() {
       (width) => classOption(width, some),
     );
   };
-  drawClasses(order.slice(0, CLASSES_AT_FIRST));
-  if (order.length > CLASSES_AT_FIRST) {
-    const more = make("button", { type: "button" }, `Show all ${order.length} classes`);
+  drawClasses(classOrder.slice(0, CLASSES_AT_FIRST));
+  if (classOrder.length > CLASSES_AT_FIRST) {
+    const more = make("button", { type: "button" }, `Show all ${classOrder.length} classes`);
     more.addEventListener("click", () => {
       forget(byId("class-chart"));
-      drawClasses(order);
+      drawClasses(classOrder);
       more.remove();
     });
     byId("class-figure").after(more);
   }
-  const rows = order.map((k) => [
+  const rows = classOrder.map((k) => [
     className(k),
     whole(known[k]),
     whole(predicted[k]),
