@@ -37,7 +37,10 @@ def _names() -> Iterator[str]:
         value = getattr(nodecopy, name)
         yield f"### {name}"
         yield _sentence(inspect.getdoc(value))
-        lines = [*_arguments(value), *_members(value, whole=name == "NodeCopyClassifier")]
+        lines = [
+            *_arguments(value),
+            *_members(value, whole=name in ("NodeCopyClassifier", "NodeCopyRegressor")),
+        ]
         if lines:
             yield "\n".join(lines)
 

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from nodecopy import presets
     from nodecopy.core.errors import NodecopyError
-    from nodecopy.estimator import NodeCopyClassifier
+    from nodecopy.estimator import NodeCopyClassifier, NodeCopyRegressor
     from nodecopy.graph import Graph
     from nodecopy.graph_models import NodeCopying, ObservedGraph
     from nodecopy.nn.torch_module import TorchNetwork
@@ -45,6 +45,7 @@ __all__ = [
     "BayesianGCN",
     "Graph",
     "NodeCopyClassifier",
+    "NodeCopyRegressor",
     "NodeCopying",
     "NodecopyError",
     "ObservedGraph",
@@ -60,7 +61,7 @@ __all__ = [
 
 _HOMES = {
     "core.errors": ("NodecopyError",),
-    "estimator": ("NodeCopyClassifier",),
+    "estimator": ("NodeCopyClassifier", "NodeCopyRegressor"),
     "graph": ("Graph",),
     "graph_models": ("NodeCopying", "ObservedGraph"),
     "nn.torch_module": ("TorchNetwork",),

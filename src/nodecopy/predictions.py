@@ -23,6 +23,9 @@ SOURCE, TARGET = "source", "target"
 # Colours of classes, as on the pages (page.css).
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#f0e442", "#7d8893")
 
+# Colours of numbers from low to high: viridis, which colour-blind readers tell apart.
+SHADES = ("#440154", "#443983", "#31688e", "#21918c", "#35b779", "#90d743", "#fde725")
+
 Columns = dict[str, NDArray[Any]]
 
 
@@ -124,6 +127,17 @@ def networkx_graph(nodes: Columns, edges: Columns) -> Any:
         back = {name: column[~directed] for name, column in edges.items()}
         graph.add_edges_from(_records(back, [TARGET, SOURCE, *key]))
     return graph
+
+
+def predicted_colours(nodes: Columns) -> dict[Any, str]:
+    """Return a colour for each prediction in a table of nodes: of its class, or of its number."""
+    predicted = nodes[PREDICTED]
+    if predicted.dtype.kind == "f":
+        values = np.unique(predicted[np.isfinite(predicted)])
+        ranks = np.arange(len(values)) * len(SHADES) // max(len(values), 1)
+        return {value: SHADES[rank] for value, rank in zip(values.tolist(), ranks, strict=True)}
+    classes = [name[2:] for name in nodes if name.startswith("p_")]
+    return dict(zip(classes, COLOURS * len(classes), strict=False))
 
 
 def _records(columns: Columns, ends: Sequence[str]) -> Iterator[tuple[Any, ...]]:

@@ -25,7 +25,16 @@ from nodecopy.features.kernel_map import KernelMap
 from nodecopy.graph_models import EdgeReliability, NodeCopying
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.posterior import BayesianGCN
+from nodecopy.regressors import (
+    CopiedRidge,
+    DiffusionRidge,
+    KernelRegressor,
+    MeanNumber,
+    NeighbourRidge,
+    NumberPropagation,
+)
 from nodecopy.stack.component import Component
+from nodecopy.stack.numbers import StackedRegressor
 from nodecopy.stack.stacked import StackedClassifier
 from nodecopy.weights import MaximumPosterior
 
@@ -35,6 +44,7 @@ FEATURES_PRECISION = 0.1
 TWO_HOPS_PRECISION = 0.001
 EPSILON = 0.1
 COUNT = 0.3
+NUMBER_COUNT = 0.1
 
 
 def diffusion() -> DiffusionClassifier:
@@ -139,3 +149,53 @@ def logistic_regression() -> StackedClassifier:
 def paper() -> BayesianGCN:
     """Return Algorithm 1 with the paper's settings."""
     return BayesianGCN()
+
+
+def copied_ridge(n_zeta: int = 10, rounds: int = 2) -> KernelRegressor:
+    """Return ridge regressions on copied graphs, for numbers."""
+    return KernelRegressor(CopiedRidge(Diffusion(), NodeCopying(EPSILON), n_zeta, rounds))
+
+
+@cache
+def best_numbers(n_zeta: int = 10) -> StackedRegressor:
+    """Return the method for numbers: several components, weighted by held-out labels.
+
+    They are those of `best` that make sense for numbers, with ridge regression in the place of
+    logistic regression: copied diffusion, features alone, label propagation, roles, and the mean.
+    Three more are linear in the columns as they are: those of the node; beside them those of its
+    neighbours and its role; and its place, too (docs/decisions/0076-numbers.md).
+
+    Args:
+        n_zeta: V, copied graphs in each round.
+    """
+
+    def component(regressor: Any, **settings: Any) -> Component:
+        return Component(regressor, NUMBER_COUNT, **settings)
+
+    cheap = copied_ridge(min(n_zeta, 3), rounds=1)
+    return StackedRegressor(
+        (
+            component(
+                copied_ridge(n_zeta),
+                name="copied",
+                in_folds=cheap,
+                many_labels=KernelRegressor(DiffusionRidge()),
+                reliable=True,
+                per_relation=cheap,
+            ),
+            component(KernelRegressor(DiffusionRidge(Diffusion(1.0, 0))), name="features"),
+            component(NumberPropagation(), name="label propagation"),
+            component(KernelRegressor(DiffusionRidge(Diffusion(1.0, 0)), roles=True), name="roles"),
+            component(NeighbourRidge(neighbours=False), name="linear"),
+            component(NeighbourRidge(), name="linear with neighbours"),
+            component(NeighbourRidge(places=Diffusion(features=False)), name="linear with places"),
+            component(MeanNumber(), name="mean"),
+        ),
+        edges=EdgeReliability(),
+    )
+
+
+@cache
+def fast_numbers() -> StackedRegressor:
+    """Return ridge regression on diffused features, with intervals: a fraction of the time."""
+    return StackedRegressor((Component(KernelRegressor(DiffusionRidge())),))

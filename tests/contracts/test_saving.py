@@ -27,9 +27,12 @@ from nodecopy.graph import Graph
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.network import Computing
 from nodecopy.problem.problem import Problem, stored_names
+from nodecopy.regressors import DiffusionRidge
+from nodecopy.regressors.ridge import FittedRidge
 from nodecopy.run.folder import FittedTables
 from nodecopy.stack.component import Component, View
 from nodecopy.stack.held_out import HeldOut
+from nodecopy.stack.numbers import FittedNumberStack, HeldOutNumbers, NumberPool, Scale
 from nodecopy.stack.pool import Pool
 from nodecopy.stack.temperature import Temperature
 from nodecopy.weights import TrainConfig, WeightSamples
@@ -55,7 +58,10 @@ def arguments(name: str) -> tuple[Any, ...]:
     p, w, no_nodes = np.eye(3), np.ones((2, 3), np.float32), np.zeros(0, np.int64)
     samples = WeightSamples(Diffusion(), {"w": torch.zeros(1, 2, 3)}, (1,))
     one = Temperature(0.5)
-    given = GivenProbabilities(p)
+    given, line = GivenProbabilities(p), FittedRidge(samples, 0.5, p[0])
+    nothing = HeldOutNumbers(no_nodes, p[0][:0], p[0][:0], p[0][:0], no_nodes)
+    stack = (line,), (View(),), nothing, NumberPool((1.0,)), ("one",), p[:1, :0], Scale("logarithm")
+    number_stack = FittedNumberStack(*stack)
     held_out = HeldOut(no_nodes, no_nodes, p[:0], no_nodes)
     graph = Graph.from_edges(3, [(0, 1)])
     names = np.array([7, 8, 9])
@@ -89,6 +95,18 @@ def arguments(name: str) -> tuple[Any, ...]:
             ("one",),
             np.ones((1, 0), bool),
         ),
+        "FittedKernelRegressor": (None, False, line),
+        "FittedMean": (0.5, 3),
+        "FittedNeighbours": (p[0], p[1], p[0], p[:2], 0.5, p[2]),
+        "FittedNumberStack": stack,
+        "FittedRidge": (samples, 0.5, p[0]),
+        "HeldOutNumbers": (np.array([7]), p[0][:1], p[0][:1], p[0][:1], np.array([0])),
+        "KernelRegressor": (DiffusionRidge(),),
+        "NumberPool": ((0.5, 0.5),),
+        "NumberPosterior": (p[0], p[1]),
+        "NumberResult": (problem, number_stack, {"method": "best"}),
+        "SpreadNumbers": (LabelPropagation(), no_nodes, p[0][:0], 0.5, p[0]),
+        "StackedRegressor": ((Component(DiffusionRidge()),),),
         FittedTables.__name__: ({"column_types": ("x=number",)},),
         "Encoder": ({"shops": None},),
         "FittedStudent": (Diffusion(), w, p),

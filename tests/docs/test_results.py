@@ -23,6 +23,7 @@ from benchmarks import (
     missing_edges,
     new_nodes,
     node_types,
+    numbers,
     other_graphs,
     paper_tables,
     random_labels,
@@ -75,6 +76,7 @@ PAGES: dict[str, Callable[[str], str]] = {
         page, ROOT / paper_tables.RESULTS, ROOT / beyond.ROWS
     ),
     "new-nodes.md": block(new_nodes.tables, new_nodes.ROWS),
+    "numbers.md": block(numbers.tables, numbers.ROWS),
     "node-types.md": lambda page: NODES(comparison_block(relations.COMPARISON)(page)),
     "large.md": block(many_labels.table, many_labels.COMPARISON.rows),
     "other-graphs.md": comparison_block(other_graphs.COMPARISON),

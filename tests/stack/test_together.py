@@ -52,7 +52,7 @@ def test_processes_give_what_this_process_gives(tasks: list[Task]) -> None:
 
 def test_tasks_are_fitted_in_chunks(tasks: list[Task], monkeypatch: pytest.MonkeyPatch) -> None:
     whole = presets.fast().fit_together(tasks, 0)
-    monkeypatch.setattr("nodecopy.stack.stacked._MOST_TOGETHER", 1)
+    monkeypatch.setattr("nodecopy.stack.base._MOST_TOGETHER", 1)
     one_by_one = presets.fast().fit_together(tasks, 0)
     for one, other in zip(whole, one_by_one, strict=True):
         np.testing.assert_array_equal(one.held_out.folds, other.held_out.folds)

@@ -93,6 +93,7 @@ class Answers:
     Args:
         folder: of answers.sqlite and labels.csv; they are made if they are missing.
         mark: start labels.csv with a byte-order mark, for readers that expect another encoding.
+        named: whether a label must be one of the classes; numbers need no such list.
 
     Attributes:
         labels: label by id.
@@ -102,7 +103,8 @@ class Answers:
         edited: a sentence about a labels.csv that somebody else wrote; empty if nobody did.
     """
 
-    def __init__(self, folder: Path, *, mark: bool = False) -> None:
+    def __init__(self, folder: Path, *, mark: bool = False, named: bool = True) -> None:
+        self._named = named
         self.database, self.file = folder / ANSWERS, folder / LABELS
         self.problem, self.edited, self._stale = "", "", True
         self._encoding = "utf-8-sig" if mark else "utf-8"
@@ -124,7 +126,7 @@ class Answers:
 
     def label(self, node: str, label: str, chosen: str | None = None) -> None:
         """Give a node a label, a new one or another one; ``chosen`` says why it was asked about."""
-        if label not in self.classes:
+        if self._named and label not in self.classes:
             raise InputError(f"unknown class {shown(label)}; add it first")
         previous = self.labels.get(node)
         if previous != label:
@@ -183,6 +185,7 @@ class Answers:
         if saved and (broken := [name for name in names if "\n" in name]):
             raise FormatError(f"the class {shown(broken[0])} has two lines; is a quote left open?")
         classes = [Answer(0, "class", None, name) for name in sorted(names, key=natural)]
+        classes = classes if self._named else []
         self._add([*classes, *rows])
         self.refresh()
         changed = sum(one.previous is not None for one in rows)

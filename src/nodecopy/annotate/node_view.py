@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.annotate.kinds import KINDS
 from nodecopy.annotate.refit import Fit
 from nodecopy.core.errors import DatasetError, FormatError
 from nodecopy.graph import Graph
@@ -143,19 +144,8 @@ def explained(table: Problem, node: int, fit: Fit, around: Sequence[str]) -> dic
     (why,) = fit.named.explanations([node])
     places = {id: at for at, id in enumerate(around)}
     place = lambda other: places.get(str(table.ids[other]), -1)  # noqa: E731
-    names = list(fit.labels.names)
-    shown = {"label": names.index(why.label), "against": names.index(why.against)}
+    shown = KINDS[fit.result.target].explained(why, fit.labels.names)
     return shown | evidence_block(why, place, table.title)
-
-
-def class_probabilities(node: int, fit: Fit, count: int) -> list[float] | None:
-    """Return the probabilities of so many classes, zero for new ones; None before a fit."""
-    if fit.result is None:
-        return None
-    probabilities = np.zeros(count)
-    probabilities[fit.result.classes] = fit.result.probabilities[node]
-    by_class: list[float] = probabilities.round(4).tolist()
-    return by_class
 
 
 class NodeMap:
@@ -202,7 +192,7 @@ class NodeMap:
         _, places = np.unique(ranked, return_index=True)
         self._nodes = nodes = ranked[np.sort(places)[:MAX_NODES]]
         self._fitted = fit.result is not None
-        p = None if fit.result is None else np.asarray(fit.result.model.probabilities)[nodes]
+        p = None if fit.result is None else fit.result.groups[nodes]
         links = links_among(table.graph, nodes)
         self._places = {
             "positions": packed_positions(links, p, self._seed),
@@ -219,9 +209,7 @@ def predictions_of(
     sizes = list(table.node_types.values()) or [len(table.ids)]
     predicted, confidence = np.full(len(nodes), -1), np.zeros(len(nodes))
     if fit.result is not None:
-        p = fit.result.probabilities
-        p = p[np.minimum(nodes, len(p) - 1)]
-        predicted, confidence = fit.result.classes[p.argmax(1)], p.max(1).round(4)
+        predicted, confidence = KINDS[fit.result.target].drawn(fit.result, nodes)
     node_type = np.searchsorted(np.cumsum(sizes), nodes, side="right")
     return (
         np.where(node_type, -1 - node_type, predicted).tolist(),

@@ -6,7 +6,7 @@ The classifier of the settings is fitted once, and then gets what changed by `ad
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -14,15 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.classifiers.class_descriptions import described_classes
+from nodecopy.annotate.kinds import Kind
 from nodecopy.core.progress import Show
 from nodecopy.problem.problem import Problem
 from nodecopy.read.objects import read_problem
-from nodecopy.result import ClassResult
 from nodecopy.run import FitSettings
-from nodecopy.run.settings import parse_classes
-from nodecopy.trust.accuracy import EstimatedAccuracy
-from nodecopy.trust.label_errors import SuspectLabels, suspect_labels
 from nodecopy.trust.next_labels import suggest_nodes
 
 _SUGGESTIONS = 30
@@ -34,10 +30,10 @@ class Labels:
 
     Attributes:
         version: later ones have larger numbers.
-        classes: class of each node that may have one, -1 where unknown [n].
+        classes: place of the label of each node that may have one, -1 where unknown [n].
         excluded: nodes that are not to be suggested.
         suggested: labelled nodes that were.
-        names: of the classes, in their order.
+        names: the different labels, in their order.
     """
 
     version: int
@@ -65,18 +61,15 @@ class Fit:
 
     labels: Labels
     suggestions: tuple[Any, ...]
-    result: ClassResult | None = None
+    result: Any = None
     problem: str = ""
 
-    @property
-    def accuracy(self) -> EstimatedAccuracy | None:
-        """Estimated, where labels were held out."""
-        return None if self.result is None else self.result.estimate
-
     @cached_property
-    def named(self) -> ClassResult:
-        """The result with the names of the classes in place of their numbers."""
+    def named(self) -> Any:
+        """The result with the names of classes in place of their numbers."""
         assert self.result is not None  # or nothing is explained
+        if self.result.target != "class":
+            return self.result
         classes = np.array(self.labels.names, object)[self.result.classes]
         return replace(self.result, given=replace(self.result.given, classes=classes))
 
@@ -85,25 +78,13 @@ class Fit:
         """Whether nodes are explained: on a large graph it takes seconds."""
         return self.result is not None and getattr(self.result.model, "part", None) is None
 
-    def suspects(self, confirmed: Iterable[int], mistakes: int) -> SuspectLabels | None:
-        """Return the labels that may be wrong; None where none was held out.
-
-        Args:
-            confirmed: nodes whose label was confirmed when it was asked about again.
-            mistakes: how many labels were changed then.
-        """
-        held = None if self.result is None else self.result.held_out
-        if held is None:
-            return None
-        right = np.isin(held.nodes, list(confirmed))
-        return suspect_labels(held.nodes, held.truth, held.probabilities, right, mistakes)
-
 
 class Refitter:
     """A thread that fits to the newest labels that it was asked for.
 
     Args:
         settings: how to fit.
+        kind: of the answers.
         table: graph and features; its labels are not used.
         publish: called with every fit, in the thread.
         show: told how far a fit is, see `progress_bar`.
@@ -112,13 +93,15 @@ class Refitter:
     def __init__(
         self,
         settings: FitSettings,
+        kind: Kind,
         table: Problem,
         publish: Callable[[Fit], None],
         show: Show = False,
     ) -> None:
         self._table, self._settings, self._publish = table, settings, publish
-        self._classifier, self._show = settings.classifier(show), show
-        self._fitted: NDArray[np.int64] | None = None
+        self._kind, self._show = kind, show
+        self._estimator: Any = settings.estimator(kind.target, show)
+        self._fitted: dict[int, Any] | None = None
         self._changed = threading.Condition()
         self._next: Labels | None = None
         self._stopped, self.busy = False, False
@@ -153,43 +136,46 @@ class Refitter:
         try:
             if len(np.unique(labels.classes[labels.known])) > 1:
                 return self._refit(labels)
-            if len(self._described(labels)) > 1 and self._unlabelled.meaning is not None:
-                return self._guess(labels)
+            described = self._kind.described(self._settings, labels.names)
+            if len(described) > 1 and self._unlabelled.meaning is not None:
+                return self._guess(labels, described)
         except Exception as error:  # noqa: BLE001 - shown on the page; the thread goes on
             problem = f"no fit: {error}"
         return Fit(labels, self._first_suggestions(labels), problem=problem)
 
-    def _guess(self, labels: Labels) -> Fit:
+    def _guess(self, labels: Labels, described: dict[int, str]) -> Fit:
         """Guess classes from their descriptions, and suggest where that leaves most open."""
         classifier = self._settings.classifier(self._show)
-        classifier.class_descriptions = self._described(labels)
+        classifier.class_descriptions = described
         unknown = np.full(len(self._table.ids), -1)
         classifier.fit(self._unlabelled, y=unknown)
         excluded = self._ids(np.union1d(labels.excluded, labels.known))
         suggestions = classifier.suggest(_SUGGESTIONS, exclude=excluded).tolist()
         return Fit(labels, tuple(suggestions), classifier.result_)
 
-    def _described(self, labels: Labels) -> dict[int, str]:
-        """Return the description of each class, by its number; nothing unless all are described."""
-        given = self._settings.classes
-        described = None if given is None else parse_classes(given)
-        texts = described_classes(described, np.array(labels.names))
-        return {number: texts[name] for number, name in enumerate(labels.names) if texts}
-
     def _refit(self, labels: Labels) -> Fit:
-        classifier, suggested = self._classifier, self._ids(labels.suggested)
-        classifier.class_descriptions = self._described(labels)
+        estimator, suggested = self._estimator, self._ids(labels.suggested)
+        if hasattr(estimator, "class_descriptions"):
+            estimator.class_descriptions = self._kind.described(self._settings, labels.names)
+        values, unknown = self._kind.values(labels.names), self._kind.unknown
+        given = {int(node): values[labels.classes[node]] for node in labels.known}
         if self._fitted is None:
-            classifier.fit(self._table, y=labels.classes, suggested=suggested)
-        elif len(changed := np.flatnonzero(self._fitted != labels.classes)):
-            new = dict(zip(self._ids(changed), labels.classes[changed].tolist(), strict=True))
-            classifier.add_labels(new, suggested=suggested)
-        self._fitted = labels.classes
+            y = np.full(len(labels.classes), unknown)
+            y[labels.known] = list(given.values())
+            estimator.fit(self._table, y=y, suggested=suggested)
+        else:
+            nodes = sorted(self._fitted.keys() | given.keys())
+            changed = [node for node in nodes if self._fitted.get(node) != given.get(node)]
+            if changed:
+                new = [given.get(node, unknown) for node in changed]
+                names = self._ids(np.array(changed, np.int64))
+                estimator.add_labels(dict(zip(names, new, strict=True)), suggested=suggested)
+        self._fitted = given
         excluded = self._ids(labels.excluded)
-        suggestions = classifier.suggest(_SUGGESTIONS, exclude=excluded).tolist()
-        fit = Fit(labels, tuple(suggestions), classifier.result_)
-        if classifier.held_out_ is not None:  # computed here, so that the page need not wait
-            classifier.result_.estimate  # noqa: B018
+        suggestions = estimator.suggest(_SUGGESTIONS, exclude=excluded).tolist()
+        fit = Fit(labels, tuple(suggestions), estimator.result_)
+        if estimator.held_out_ is not None:  # computed here, so that the page need not wait
+            estimator.result_.estimate  # noqa: B018
         if fit.explains:
             fit.named.explanations([0])  # computes what all explanations share
         return fit

@@ -14,6 +14,7 @@ import numpy as np
 
 from nodecopy.annotate import node_view
 from nodecopy.annotate.answers import Answers, file_time
+from nodecopy.annotate.kinds import KINDS
 from nodecopy.annotate.refit import Fit, Labels, Refitter
 from nodecopy.core.errors import InputError, NodecopyError, RunError, counted, shown
 from nodecopy.core.files import regular_file
@@ -25,7 +26,6 @@ from nodecopy.report import report_page
 from nodecopy.run import FitSettings, check_folder, read_settings, write_folder
 from nodecopy.run.fit import label_table, read_source
 from nodecopy.run.folder import ANSWERS, CONFIG, LABELS, begin_folder, incomplete_run
-from nodecopy.trust.accuracy import forecast
 from nodecopy.trust.label_errors import SuspectLabels
 from nodecopy.trust.next_labels import random_nodes
 
@@ -34,7 +34,6 @@ _AHEAD = 3  # questions that are sent to the page
 # Every fourth question is about a random node, and every fifth answer may be one to look at again.
 _AUDIT, _AGAIN = 4, 5
 _LIKELY = 0.5  # probability of a wrong label from which it is asked about again
-_MORE = 20  # labels that the forecast is for
 _MATCHES = 20
 _SUSPECTS = 20
 # Name of a file, its labels by id, suggested ids, and when it was saved: see `Answers.take`.
@@ -89,8 +88,10 @@ class Session:
             skipped = (f"{name}=skip" for name in (settings.predict, *copies))
             types = (*(settings.column_types or ()), *skipped)
             settings = replace(settings, predict=None, column_types=types)
+        target = _target(settings, table, own)
+        self._kind = KINDS[target or "class"]
         self.settings = settings = replace(
-            settings, labels=str(own), label_columns=None, label_type=node_type
+            settings, labels=str(own), label_columns=None, label_type=node_type, target=target
         )
         whole = incomplete_run(self.folder)
         begin_folder(self.folder, settings)
@@ -105,7 +106,8 @@ class Session:
         self._finish = {"state": "", "message": ""}
         self.stamp, self._version, self._written = 0, 0, -1
         utf8 = settings.encoding in (None, "utf-8", "utf-8-sig")
-        self.answers = answers = Answers(self.folder, mark=not utf8)
+        named = self._kind.target == "class"
+        self.answers = answers = Answers(self.folder, mark=not utf8, named=named)
         try:
             for name in classes:
                 self.add_class(name)
@@ -128,7 +130,8 @@ class Session:
             self.answers.close()
             raise
         self.doing = ""
-        self._refitter = Refitter(settings, table, self._publish, sentences(self._say))
+        report = sentences(self._say)
+        self._refitter = Refitter(settings, self._kind, table, self._publish, report)
         self._refit()
 
     def close(self) -> None:
@@ -148,10 +151,11 @@ class Session:
 
         Args:
             id: of the node.
-            label: the name of a class.
+            label: the name of a class, or a number.
             seen: the label that the node had on the page; one that came meanwhile, from another
                 page for instance, is not overwritten.
         """
+        label = self._kind.parsed(label)
         with self._lock:
             self._node(id)
             held = self.answers.labels.get(id)
@@ -178,6 +182,8 @@ class Session:
 
     def add_class(self, name: str) -> str:
         """Add a class, and return its name as it is written."""
+        if self._kind.target != "class":
+            raise InputError("labels are numbers: there are no classes to name")
         if name.strip().lower() in (*self.settings.na_words, "-1", "-1.0"):
             raise InputError(f"a class needs a name, and {shown(name)} means unknown")
         with self._lock:
@@ -240,11 +246,12 @@ class Session:
         """Return everything that the page shows beside the node in question."""
         with self._lock:
             answers, fit, questions = self.answers, self._fit, self._questions()
-            labels = list(answers.labels.values())
+            labels, names = list(answers.labels.values()), self._kind.names(answers)
             _, changed, confirmed = answers.counts()
             return {
                 "stamp": self.stamp,
-                "classes": answers.classes,
+                "target": self._kind.target,
+                "classes": self._kind.drawn_names(fit, names),
                 "counts": [labels.count(name) for name in answers.classes],
                 "labels": len(labels),
                 "nodes": len(self._number),
@@ -257,10 +264,9 @@ class Session:
                 "busy": self._refitter.busy,
                 "doing": self.doing,
                 "history": answers.estimates,
-                "restsOn": fit.accuracy and fit.accuracy.num_labels,
+                "restsOn": fit.result and fit.result.estimate and fit.result.estimate.num_labels,
                 "suggested": [*answers.chosen.values()].count(SUGGESTED),
-                "forecast": fit.accuracy
-                and [_MORE, *forecast(fit.accuracy, len(fit.labels.known), _MORE)],
+                "forecast": self._kind.forecast(fit),
                 "lookedAgain": [changed, confirmed],
                 "suspects": self._suspect_rows(),
                 "problem": answers.problem or answers.edited or fit.problem,
@@ -273,14 +279,17 @@ class Session:
         node = self._node(id)
         cells, more = self._rows.of(node)
         with self._lock:
-            fit, label, known = self._fit, self.answers.labels.get(id), self._known()
-            count = len(self.answers.classes)
+            fit, label, known = self._fit, self.answers.labels.get(id), self._drawn_known()
+            names = self._kind.names(self.answers)
+        predicted = {"probabilities": None}
+        if fit.result is not None:
+            predicted |= self._kind.prediction(fit.result, node, names)
         around = node_view.neighbourhood(self.table, node, known, fit)
         return {
             "id": id,
             "name": self.table.title(node),
             "label": label,
-            "probabilities": node_view.class_probabilities(node, fit, count),
+            **predicted,
             "columns": cells,
             "moreColumns": more,
             "why": node_view.explained(self.table, node, fit, around["ids"])
@@ -292,7 +301,7 @@ class Session:
     def map(self) -> dict[str, Any]:
         """Return where the nodes lie, and what is known and predicted of them."""
         with self._lock:
-            fit, known, asked = self._fit, self._known(), self.next_nodes()
+            fit, known, asked = self._fit, self._drawn_known(), self.next_nodes()
         return self._map.block(fit, known, [self._number[id] for id in asked])
 
     def finish(self, progress: bool = False) -> str:
@@ -338,18 +347,25 @@ class Session:
         with tempfile.TemporaryDirectory(prefix="nodecopy-") as folder:
             file = Path(folder, LABELS)
             file.write_bytes(self.answers.text(self._number))
-            read = read_label_table(file, self._ids, na_values=self.settings.na_values)
+            options = {"na_values": self.settings.na_values, "target": self.settings.target}
+            read = read_label_table(file, self._ids, **options)
         labels = np.pad(read.labels, (0, len(self.table.ids) - len(self._ids)), constant_values=-1)
-        return self.table.with_labels(labels, read.classes, read.suggested, read.notes)
+        table = self.table.with_labels(labels, read.classes, read.suggested, read.notes)
+        return replace(table, target=read.target)
 
     def _labels(self) -> dict[str, str]:
         """Return the labels by id, without those of nodes that have gone from the tables."""
         return {id: label for id, label in self.answers.labels.items() if id in self._number}
 
     def _known(self) -> dict[int, int]:
-        """Return the class of each labelled node, both by their numbers."""
-        place = {name: k for k, name in enumerate(self.answers.classes)}
+        """Return the place of the label of each labelled node, by its number."""
+        place = {name: k for k, name in enumerate(self._kind.names(self.answers))}
         return {self._number[id]: place[name] for id, name in self._labels().items()}
+
+    def _drawn_known(self) -> dict[int, int]:
+        """Return as what each labelled node is drawn, by its number."""
+        drawn = self._kind.drawn_known(self._fit, self._kind.names(self.answers))
+        return {node: drawn[place] for node, place in self._known().items()}
 
     def _set_finish(self, state: str, message: str) -> None:
         with self._lock:
@@ -380,7 +396,7 @@ class Session:
             for ids in (self.answers.excluded(), suggested)
         )
         excluded, chosen = (np.array(nodes, np.int64) for nodes in parts)
-        names = tuple(self.answers.classes)
+        names = tuple(self._kind.names(self.answers))
         self._refitter.ask(Labels(self._version, classes, excluded, chosen, names))
 
     def _say(self, doing: str) -> None:
@@ -390,34 +406,45 @@ class Session:
         """Take a new fit."""
         with self._lock:
             self.doing = ""
-            if fit.accuracy is not None:
-                figures = fit.accuracy.accuracy, fit.accuracy.low, fit.accuracy.high
+            if (figures := self._kind.estimate(fit)) is not None:
                 share, low, high = (round(float(value), 4) for value in figures)
                 try:
                     self.answers.add_estimate((len(fit.labels.known), share, low, high))
                 except RunError as error:
-                    fit = replace(fit, problem=f"the estimated accuracy is {error}")
+                    fit = replace(fit, problem=f"the estimate is {error}")
             self._fit = fit
             self.stamp += 1
 
     def _suspect_rows(self) -> list[list[Any]]:
         """Return the labels to look at again: id, name, label, suggestion, and how likely wrong."""
-        names, confirmed = self.answers.classes, self.answers.confirmed()
+        confirmed = self.answers.confirmed()
         fit, rows, key = self._fit, list[list[Any]](), (self._fit, *self.answers.counts()[1:])
         if self._suspected[0] != key:
             right = [self._number[id] for id in confirmed if id in self._number]
-            self._suspected = key, fit.suspects(right, key[1])
+            self._suspected = key, self._kind.suspects(fit, right, key[1])
         suspects = self._suspected[1]
         if suspects is None or fit.result is None:
             return rows
-        classes = fit.result.classes
-        columns = suspects.nodes, classes[suspects.known], classes[suspects.predicted]
-        for node, *pair, probability in zip(*columns, suspects.probability, strict=True):
-            id, (known, predicted) = str(self._ids[node]), (names[k] for k in pair)
+        pairs = [self._kind.written(fit, one) for one in (suspects.known, suspects.predicted)]
+        columns = suspects.nodes, *pairs, suspects.probability
+        for node, known, predicted, probability in zip(*columns, strict=True):
+            id = str(self._ids[node])
             if self.answers.labels.get(id) == known and confirmed.get(id) != known:
                 name = self.table.title(int(node))
                 rows.append([id, name, known, predicted, round(float(probability), 4)])
         return rows[:_SUSPECTS]
+
+
+def _target(settings: FitSettings, table: Problem, own: Path) -> Any:
+    """Return the kind of target, where it is not that of classes; None is detected and is that."""
+    if settings.target is not None:
+        return settings.target
+    found = table.target
+    files = settings.labels
+    if files is not None and not (_is_own(files, own) and not own.exists()):
+        ids = table.ids[: table.num_classified]
+        found = read_label_table(files, ids, **settings.reading).target
+    return found if found != "class" else None
 
 
 def _label_files(
@@ -457,5 +484,6 @@ def _is_own(files: str | tuple[str, ...] | None, own: Path) -> bool:
 def _by_id(labelled: Any, table: Problem) -> dict[str, str]:
     """Return the known labels of a dataset, or of a table of labels, by id."""
     known = np.flatnonzero(labelled.labels >= 0)
-    names = (labelled.class_names[k] for k in labelled.labels[known])
+    written = [f"{v:.15g}" if isinstance(v, float) else str(v) for v in labelled.classes.tolist()]
+    names = (written[k] for k in labelled.labels[known])
     return dict(zip(map(str, table.ids[known]), names, strict=True))

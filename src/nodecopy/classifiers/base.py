@@ -31,6 +31,11 @@ class Fitted:
             """Class probabilities of every node of the task's graph [N, K]; rows sum to one."""
 
     @property
+    def outputs(self) -> NDArray[np.floating]:
+        """What is predicted for every node, whatever the target: here, probabilities [N, K]."""
+        return self.probabilities
+
+    @property
     def posterior(self) -> Posterior:
         """The probabilities, and where their uncertainty comes from; here it is not divided."""
         return Posterior.undivided(self.probabilities)

@@ -67,6 +67,11 @@ class Posterior:
         return cls(p, entropy(p), nothing, nothing, 1, 1)
 
     @property
+    def outputs(self) -> NDArray[np.float64]:
+        """The probabilities, as `Fitted.outputs` has them [N, K]."""
+        return self.probabilities
+
+    @property
     def entropy(self) -> NDArray[np.float64]:
         """Entropy of the mean [N]: the total uncertainty."""
         return self.expected_entropy + self.mutual_information

@@ -2,5 +2,6 @@
 
 from nodecopy.estimator.base import NodeCopyEstimator
 from nodecopy.estimator.classifier import NodeCopyClassifier
+from nodecopy.estimator.regressor import NodeCopyRegressor
 
-__all__ = ["NodeCopyClassifier", "NodeCopyEstimator"]
+__all__ = ["NodeCopyClassifier", "NodeCopyEstimator", "NodeCopyRegressor"]

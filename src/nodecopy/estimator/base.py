@@ -22,6 +22,7 @@ from nodecopy.estimator.method import fitted_by, predict_another
 from nodecopy.problem.problem import Problem
 from nodecopy.read.objects import read_problem
 from nodecopy.result import SUSPECTS, Result, incomplete_model
+from nodecopy.trust.label_errors import SuspectLabel
 from nodecopy.trust.missing_edges import SHARE, MissingEdge
 from nodecopy.trust.next_labels import draw_nodes, suggest_nodes
 from nodecopy.trust.suspect_edges import SuspectEdge
@@ -127,6 +128,16 @@ class NodeCopyEstimator(BaseEstimator):  # type: ignore[misc]
         It needs the graph, which a model from a file does not hold.
         """
         return self._fitted().to_networkx()
+
+    def suspect_labels(self) -> list[SuspectLabel]:
+        """Return the known labels that predictions made without them contradict.
+
+        The most suspect comes first; ``pandas.DataFrame(clf.suspect_labels())`` is a table.
+        """
+        result = self._fitted()
+        known, predicted, probability = result.suspect_values()
+        columns = result.given.ids[result.suspect_labels.nodes], known, predicted, probability
+        return [SuspectLabel(*row) for row in zip(*(c.tolist() for c in columns), strict=True)]
 
     def suspect_edges(self, n: int = SUSPECTS) -> list[SuspectEdge]:
         """Return the n edges that look most like pairs of random nodes, the most suspect first.

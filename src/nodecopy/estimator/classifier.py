@@ -24,7 +24,6 @@ from nodecopy.read.objects import read_problem
 from nodecopy.result import ClassResult
 from nodecopy.stack.class_prior import ClassPrior
 from nodecopy.trust.accuracy import EstimatedAccuracy
-from nodecopy.trust.label_errors import SuspectLabel
 from nodecopy.trust.sets import check_coverage
 
 
@@ -211,21 +210,6 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator):  # type: ignore[mi
         for text in result.share_warnings:
             warnings.warn(text, stacklevel=2)
         return result.estimated_accuracy(level)
-
-    def suspect_labels(self) -> list[SuspectLabel]:
-        """Return the known labels that predictions made without them contradict.
-
-        The most suspect comes first; ``pandas.DataFrame(clf.suspect_labels())`` is a table.
-        """
-        result = self._fitted()
-        suspects, classes = result.suspect_labels, result.classes
-        columns = (
-            result.given.ids[suspects.nodes],
-            classes[suspects.known],
-            classes[suspects.predicted],
-            suspects.probability,
-        )
-        return [SuspectLabel(*row) for row in zip(*(c.tolist() for c in columns), strict=True)]
 
     @property
     def classes_(self) -> NDArray[Any]:

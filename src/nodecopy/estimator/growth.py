@@ -33,7 +33,7 @@ from nodecopy.read.edges import EdgeRows, build_graph
 from nodecopy.read.graphs import edge_rows
 from nodecopy.read.objects import are_positions, read_problem
 from nodecopy.result import Result
-from nodecopy.stack.stacked import FittedStack
+from nodecopy.stack.base import FittedStack
 
 # Nodes around the new ones that a model of a large graph is applied to, at most: for each of them,
 # and where they are few.

@@ -30,8 +30,9 @@ from nodecopy.problem.problem import Problem
 from nodecopy.problem.task import Task
 from nodecopy.read.objects import read_problem
 from nodecopy.result import Result
+from nodecopy.stack.base import FittedStack, Stack
 from nodecopy.stack.component import Component
-from nodecopy.stack.stacked import FittedStack, StackedClassifier
+from nodecopy.stack.stacked import StackedClassifier
 
 MethodName = Literal["best", "fast", "label-propagation", "logistic-regression", "paper"]
 Numbers = NDArray[np.int64]
@@ -68,7 +69,7 @@ def fitted_by(
     method: NodeClassifier, task: Task, seed: int, progress: Progress | None, executor: Executor
 ) -> Fitted:
     """Fit a method: a stack part by part, any other as a whole, wherever that is."""
-    if isinstance(method, StackedClassifier):
+    if isinstance(method, Stack):
         (fitted,) = method.fit([task], [seed], None, progress, executor)
         return fitted
     if executor.in_process:

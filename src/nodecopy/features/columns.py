@@ -28,6 +28,8 @@ from nodecopy.features.label_values import known_labels
 from nodecopy.features.matrix import has_units
 
 ColumnType = Literal["number", "category", "list", "text", "date", "boolean", "name", "skip"]
+# Numbers from which on a column in their order is no chance.
+_FEWEST_ORDERED = 10
 Strings = NDArray[np.object_]
 
 # A category has at most so many values, each in two rows on average; of values that are sentences
@@ -139,6 +141,33 @@ class NodeColumns:
             return chance * len(possible) <= _FALSE_ALARMS
 
         return [name for name in agreeing if holds(self.values[name])]
+
+    def holding_numbers(self, numbers: NDArray[np.float64]) -> list[str]:
+        """Return the columns that hold the known numbers, or only rise or only fall with them.
+
+        So are copies in another unit, ranks, and rounded ones: a column with an order that ten or
+        more numbers have by chance is unlikely.
+
+        Args:
+            numbers: of each node, NaN where it is unknown [N].
+        """
+        held = []
+        for name, column in self.values.items():
+            if column.dtype.kind not in "fM":
+                continue
+            values = (
+                column.astype("M8[s]").astype(np.float64) if column.dtype.kind == "M" else column
+            )
+            both = ~np.isnan(numbers) & np.isfinite(values)
+            x, y = values[both], numbers[both]
+            if len(y) < max(_FEWEST_ORDERED, 0.9 * np.count_nonzero(~np.isnan(numbers))):
+                continue
+            order = np.lexsort((x, y))
+            different = len(np.unique(x)) >= 0.5 * len(np.unique(y))
+            for signed in (x[order], -x[np.lexsort((-x, y))]):
+                if different and np.all(np.diff(signed) >= 0) and name not in held:
+                    held.append(name)
+        return held
 
     def detected(self, settled: Mapping[str, ColumnType]) -> NodeColumns:
         """Return the columns with a type for each of strings, as settled or by its values.

@@ -169,7 +169,7 @@ def spans(node_types: Mapping[str, int]) -> dict[str, slice]:
 def without_labels(
     columns: Mapping[str, NodeColumns | None],
     node_types: NodeTypes,
-    labels: Strings,
+    labels: NDArray[Any],
     kept: Collection[str] = (),
 ) -> tuple[dict[str, NodeColumns | None], dict[str, ColumnType]]:
     """Leave out columns that hold the labels; return the others, and the types of these by name.
@@ -177,14 +177,16 @@ def without_labels(
     Args:
         columns: see `encode_columns`.
         node_types: see `encode_columns`.
-        labels: of each node, None where it is unknown [N].
+        labels: of each node, None where it is unknown; of numbers, NaN [N].
         kept: names of columns that stay whatever they hold.
     """
     others, spanned = dict(columns), spans(node_types)
     left_out: dict[str, ColumnType] = {}
     for node_type, own in columns.items():
         if own is not None:
-            held = {*own.holding(labels[spanned.get(node_type, slice(None))])} - {*kept}
+            given = labels[spanned.get(node_type, slice(None))]
+            holding = own.holding_numbers if labels.dtype.kind == "f" else own.holding
+            held = {*holding(given)} - {*kept}
             others[node_type] = own.without(held)
             left_out |= {name: own.types[name] for name in sorted(held)}
     return others, left_out

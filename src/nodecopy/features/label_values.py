@@ -16,6 +16,8 @@ _ACCEPTED = f"strings, integers or booleans, with {UNKNOWN_LABELS}"
 UNKNOWN_TEXTS = ("", "-1", "-1.0", "nan")
 # A column of more different numbers is not one of classes.
 MOST_NUMBERS = 50
+# A model file holds numbers in single precision.
+LARGEST_NUMBER = 1e30
 # Strings that are an unknown label more often than a class.
 _STAND_INS = ("none", "na", "n/a", "<na>", "null", "nat")
 
@@ -61,9 +63,7 @@ def encode_labels(labels: Any, classes: NDArray[Any] | None = None) -> EncodedLa
     if kept.dtype.kind not in "biufU":
         raise DatasetError(f"labels of type {y.dtype} are not understood; accepted: {_ACCEPTED}")
     if kept.dtype.kind == "f" and np.any(np.isinf(kept) | (np.floor(kept) != kept)):
-        raise DatasetError(
-            "labels look continuous; numbers cannot be predicted yet: a classifier needs classes"
-        )
+        raise DatasetError("labels look continuous: NodeCopyRegressor predicts numbers")
     numbers = np.full(len(y), -1, np.int64)
     held, numbers[known] = np.unique(kept, return_inverse=True)
     if not len(held):
@@ -80,7 +80,55 @@ def encode_labels(labels: Any, classes: NDArray[Any] | None = None) -> EncodedLa
     return EncodedLabels(numbers, held)
 
 
-def training_labels(data: Any, num_nodes: int) -> NDArray[Any]:
+def encode_numbers(labels: Any) -> EncodedLabels:
+    """Number the different values of numbers in their order; None, NaN and '' are unknown.
+
+    >>> encode_numbers([2.5, None, -1, 2.5]).values().tolist()
+    [2.5, None, -1.0, 2.5]
+    """
+    if hasattr(labels, "detach"):
+        labels = labels.detach().cpu().numpy()
+    y = labels if hasattr(labels, "dtype") else np.array(labels, dtype=object)
+    masked = one_per_node(y.mask) if isinstance(y, np.ma.MaskedArray) else False
+    y = one_per_node(np.asarray(y))
+    if y.ndim != 1:
+        raise DatasetError(f"numbers must be one per node, [N]; got {list(y.shape)}")
+    if y.dtype.kind in "OU":
+        y = np.array([one if one == -1 or is_known(one) else np.nan for one in y.tolist()], object)
+    try:
+        plain = y.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise DatasetError(
+            f"labels must be numbers, with None, NaN or '' where unknown: {error}"
+        ) from error
+    plain = np.where(masked, np.nan, plain)
+    known = ~np.isnan(plain)
+    if np.any(np.abs(plain[known]) > LARGEST_NUMBER):
+        raise DatasetError(f"numbers must be at most {LARGEST_NUMBER:g}, and finite")
+    values, numbers = np.unique(plain[known], return_inverse=True)
+    if len(values) < 2:
+        what = f"all known numbers are {values[0]:g}" if len(values) else "no number is known"
+        raise ModelError(f"{what}; at least two different ones are needed")
+    places = np.full(len(plain), -1, np.int64)
+    places[known] = numbers
+    values.flags.writeable = False
+    return EncodedLabels(places, values)
+
+
+def are_numbers(values: NDArray[np.float64]) -> bool:
+    """Tell whether numeric labels are numbers to predict rather than classes.
+
+    They are if any has a fraction, or if more than 50 are different, and more than half of all.
+
+    >>> are_numbers(np.array([1.0, 2.0, 2.0])), are_numbers(np.array([1.0, 2.5]))
+    (False, True)
+    """
+    different = len(np.unique(values))
+    fractions = bool(np.any(values != np.floor(values)))
+    return fractions or (different > MOST_NUMBERS and different > len(values) / 2)
+
+
+def training_labels(data: Any, num_nodes: int, unknown: float = -1) -> NDArray[Any]:
     """Return the labels of a PyTorch Geometric Data, hidden outside its training mask [N]."""
     labels, mask = (getattr(data, name, None) for name in ("y", "train_mask"))
     if labels is None:
@@ -98,7 +146,7 @@ def training_labels(data: Any, num_nodes: int) -> NDArray[Any]:
             f"{list(labels.shape)} and {list(mask.shape)}: of several splits choose one, "
             "data.train_mask[:, 0]"
         )
-    return np.where(mask.astype(bool), labels, -1)
+    return np.where(mask.astype(bool), labels, unknown)
 
 
 def check_classes(classes: NDArray[Any]) -> None:
@@ -132,8 +180,8 @@ def numbers_refused(column: str, count: int, example: object, noun: str = "numbe
     """Return the message for a column of numbers or dates that are not classes."""
     return (
         f"column {column!r} holds {counted(count, f'different {noun}')}, such as {example}; "
-        f"{noun}s cannot be predicted yet: accepted are classes, which are words, booleans or at "
-        f"most {MOST_NUMBERS} different integers"
+        f"{noun}s are not classes, which are words, booleans or at most {MOST_NUMBERS} different "
+        "integers; NodeCopyRegressor predicts numbers"
     )
 
 

@@ -27,6 +27,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from nodecopy.features.kernel_map import FittedKernelMap
 from nodecopy.features.matrix import FeatureMatrix, unit_rows
 from nodecopy.graph import RowGraph
 from nodecopy.graph.operators import whole_adjacency
@@ -55,6 +56,8 @@ _RIDGE = 1e-6
 _MOST_LABELS, _MOST_ENTRIES = 1_000, 5e7
 # Neighbours that are named, and the number of the term of all others.
 _MOST_EDGES, OTHERS = 1_000, -1
+# The number of the term of what all numeric columns add together, see `by_column`.
+TOGETHER = -1
 # By source, and number of the column or node; 0 where a source has no numbers.
 Terms = dict[tuple[Source, int], float]
 
@@ -79,6 +82,7 @@ class Neighbourhood:
     ) -> None:
         self.graph, self.features, self.nodes = graph, features, nodes
         self.labels = np.asarray(labels, np.int64)
+        self._seen: tuple[FittedKernelMap, Neighbourhood] | None = None
         self.labelled: dict[Diffusion, tuple[Tensor, Tensor]] = {}  # Z, and (Z Zᵀ)⁻¹
 
     @cached_property
@@ -89,6 +93,13 @@ class Neighbourhood:
         within = np.searchsorted(self.nodes, self.labels)
         graph, features = self.graph.built.induced(self.nodes), self.features[self.nodes]
         return Neighbourhood(graph, features, labels=within)
+
+    def seen(self, kernel: FittedKernelMap) -> Neighbourhood:
+        """Return the same with features seen through a kernel, made once."""
+        if self._seen is None or self._seen[0] is not kernel:
+            mapped = kernel.apply(self.features)
+            self._seen = kernel, Neighbourhood(self.graph, mapped, self.nodes, self.labels)
+        return self._seen[1]
 
     @cached_property
     def adjacency(self) -> sp.csr_array[np.float32]:
@@ -209,3 +220,21 @@ def terms_of_edges(others: NDArray[np.integer], terms: NDArray[np.float64]) -> T
         others, terms = others[order[:_MOST_EDGES]], terms[order[:_MOST_EDGES]]
     pairs = zip(others.tolist(), terms.tolist(), strict=True)
     return {("neighbour", other): term for other, term in pairs} | rest
+
+
+def by_column(kernel: FittedKernelMap, features: FeatureMatrix, node: int, terms: Terms) -> Terms:
+    """Return terms of numeric columns in place of those of the directions of their kernel.
+
+    A column gets what replacing it by its mean takes away. These parts do not add up exactly,
+    since a kernel is not linear; what is left is what the columns add together.
+    """
+    row = np.array(features[np.array([node])], np.float64)
+    others = np.repeat(row, row.shape[1], axis=0)
+    np.fill_diagonal(others, kernel.mean)
+    mapped = np.asarray(unit_rows(kernel.apply(np.concatenate([row, others], dtype=np.float32))))
+    values = np.array([terms.pop(("column", d), 0.0) for d in range(mapped.shape[1])])
+    weights = np.divide(values, mapped[0], out=np.zeros(len(values)), where=mapped[0] != 0)
+    without = mapped[1:] @ weights
+    parts = values.sum() - without
+    split: Terms = {("column", d): float(value) for d, value in enumerate(parts)}
+    return terms | split | {("column", TOGETHER): float(values.sum() - parts.sum())}

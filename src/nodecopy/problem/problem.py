@@ -17,7 +17,7 @@ from nodecopy.core.errors import DatasetError, ModelError, shown
 from nodecopy.core.progress import Show
 from nodecopy.core.saving import NOT_SAVED, savable
 from nodecopy.features.encoding import Encoder, NodeTypes
-from nodecopy.features.label_values import EncodedLabels, encode_labels, is_known
+from nodecopy.features.label_values import EncodedLabels, encode_labels, encode_numbers, is_known
 from nodecopy.features.matrix import (
     FeatureMatrix,
     checked_features,
@@ -35,6 +35,8 @@ from nodecopy.problem.task import Split, Task
 _NO_GRAPH = Graph.from_edges(0, [])
 # Cosine from which on two texts are called similar.
 _SIMILAR = 0.3
+# Groups of like numbers.
+_GROUPS = 5
 # Names that an unknown one is compared with, at most.
 _COMPARED = 100_000
 
@@ -85,7 +87,7 @@ class Problem:
         hubs: the node of each column of `structural_features` [D]; None where features were given.
         name_arrays: the names as a model file holds them; empty elsewhere.
         target: the kind of target, what the values in ``classes`` are: "class" is one class per
-            node. A model file says it by the type of its result.
+            node, "number" a number. A model file says it by the type of its result.
 
     >>> square = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
     >>> data = Problem("square", square, np.eye(4), [0, 0, 1, -1], ("left", "right"))
@@ -171,6 +173,25 @@ class Problem:
     def num_classified(self) -> int:
         """How many nodes classes belong to; they come first."""
         return next(iter(self.node_types.values()), self.num_nodes)
+
+    @property
+    def label_groups(self) -> NDArray[np.int64]:
+        """A group of like labels for each node, -1 where the label is unknown [N].
+
+        That is its class; of numbers, the fifth of the known ones that it belongs to.
+        """
+        if self.target != "number":
+            return self.labels
+        known = self.labels >= 0
+        groups = np.full(self.num_nodes, -1, np.int64)
+        ranks = np.argsort(np.argsort(self.labels[known], kind="stable"), kind="stable")
+        groups[known] = ranks * _GROUPS // max(int(known.sum()), 1)
+        return groups
+
+    @property
+    def num_groups(self) -> int:
+        """How many groups of like labels there are: K classes, or fifths of numbers."""
+        return min(_GROUPS, self.num_classes) if self.target == "number" else self.num_classes
 
     @property
     def label_values(self) -> NDArray[np.object_]:
@@ -336,7 +357,8 @@ class Problem:
         held, k = self.validation, len(self.classes)
         train = np.setdiff1d(np.flatnonzero(self.labels >= 0), held)
         task = Task.of(self.graph, self.scaled, self.labels, train, held, num_classes=k)
-        return replace(task, node_types=tuple(self.node_types.values()))
+        values = self.classes.astype(np.float64) if self.target == "number" else None
+        return replace(task, node_types=tuple(self.node_types.values()), values=values)
 
     def with_labels(
         self,
@@ -361,8 +383,9 @@ class Problem:
             raise ModelError(f"labels must be a mapping {{node: label}}; got {shown(more)}")
         values = self.label_values
         for node, label in zip(self.numbers(list(more)).tolist(), more.values(), strict=True):
-            values[node] = label if is_known(label) else None
-        labels, classes = encode_labels(values)
+            values[node] = label if self.target == "number" or is_known(label) else None
+        encode = encode_numbers if self.target == "number" else encode_labels
+        labels, classes = encode(values)
         chosen = np.union1d(self.suggested, self.numbers(suggested, "suggested"))
         relabelled = replace(self, labels=labels, classes=classes, suggested=chosen)
         return relabelled._with_block_weights() if self.scaling.blocks else relabelled
@@ -372,7 +395,7 @@ class Problem:
         if self.encoder is None or not self.blocks:
             return self
         words = None if self.meaning is None else self.encoder.words_at
-        scaling = weighted_blocks(self.graph, self.compared, self.blocks, self.labels, words)
+        scaling = weighted_blocks(self.graph, self.compared, self.blocks, self.label_groups, words)
         return replace(self, scaling=scaling, scaled=scaling.apply(self.graph, self.compared))
 
     def for_file(self) -> Problem:
@@ -393,7 +416,8 @@ class Problem:
     def __repr__(self) -> str:
         """Show the name and the counts."""
         counts = f"nodes={self.num_nodes}, edges={self.graph.num_edges}"
-        counts += f", features={self.num_features}, classes={self.num_classes}"
+        noun = "classes" if self.target == "class" else "numbers"
+        counts += f", features={self.num_features}, {noun}={self.num_classes}"
         return f"Problem({self.name!r}, {counts})"
 
 

@@ -86,6 +86,7 @@ class Task:
         positions: of these nodes in the whole graph, where this is a part of it.
         node_types: how many nodes each type has, in their order; classes belong to the first. Empty
             where there is one type.
+        values: what each label stands for, where that is a number [K]; None where it is a class.
     """
 
     graph: Graph
@@ -96,6 +97,7 @@ class Task:
     num_classes: int
     positions: Positions | None = None
     node_types: tuple[int, ...] = ()
+    values: NDArray[np.float64] | None = None
 
     @classmethod
     def of(
@@ -161,7 +163,8 @@ class Task:
             np.diff(np.searchsorted(nodes, np.cumsum([0, *self.node_types]))).tolist()
         )
         positions = Positions(self.graph, nodes)
-        return Task(graph, features, labels, train, val, self.num_classes, positions, node_types)
+        k, values = self.num_classes, self.values
+        return Task(graph, features, labels, train, val, k, positions, node_types, values)
 
     @property
     def roles(self) -> NDArray[np.float32]:

@@ -44,7 +44,8 @@ def inspect_dataset(problem: Problem) -> Inspection:
     component = connected_components(graph.to_scipy(), directed=False)[1]
     counts = np.bincount(labels[labels >= 0], minlength=problem.num_classes)
     sizes = np.sort(np.bincount(component))[::-1]
-    warnings = _warnings(graph, component[labels >= 0], component, counts, problem.class_names)
+    classes = problem.class_names if problem.target == "class" else ()
+    warnings = _warnings(graph, component[labels >= 0], component, counts, classes)
     return Inspection(sizes, counts, tuple(warnings))
 
 
@@ -105,7 +106,7 @@ def _warnings(
         yield f"{np.count_nonzero(far):,} {of_all} are in components without a label"
     if not known:
         yield "no node has a label"
-    single = [repr(class_names[k]) for k in np.flatnonzero(counts == 1).tolist()]
+    single = [repr(name) for name, count in zip(class_names, counts, strict=False) if count == 1]
     if np.count_nonzero(counts) == 1:
         yield "all labels are of one class; at least two are needed to fit anything"
     if single:
@@ -131,7 +132,7 @@ def _counts(problem: Problem, inspection: Inspection) -> list[tuple[str, str]]:
         ("degrees", f"median {median:g}, mean {mean:.1f}, largest {degrees.max():,}"),
         ("features", "none" if problem.features is None else features),
         ("labels", f"{known:,} of {first:,} {noun} ({known / first:.1%})"),
-        *_rows("classes", _classes(problem, inspection.label_counts) if known else []),
+        *_labels(problem, inspection.label_counts),
     ]
 
 
@@ -149,6 +150,14 @@ def _relation_rows(graph: Graph) -> list[str]:
     ]
 
 
-def _classes(problem: Problem, counts: NDArray[np.int64]) -> list[str]:
+def _labels(problem: Problem, counts: NDArray[np.int64]) -> list[tuple[str, str]]:
+    """Return how many labels each class has, or the range of numbers; nothing without labels."""
+    if not counts.any():
+        return []
+    if problem.target == "number":
+        ends = np.quantile(np.repeat(problem.classes, counts), [0, 0.5, 1])
+        low, middle, high = (f"{end:,.6g}" for end in ends)
+        return [("numbers", f"from {low} to {high}, median {middle}")]
     named = zip(problem.class_names, counts.tolist(), strict=True)
-    return [f"{printable(name)}: {counted(count, 'label')}" for name, count in named]
+    lines = [f"{printable(name)}: {counted(count, 'label')}" for name, count in named]
+    return _rows("classes", lines)

@@ -2,9 +2,10 @@
 
 There may be several tables, such as the known labels and a list of nodes to label that was filled
 in: what one leaves open another may say, and what two say must agree. Classes are numbered in
-order: by value where all are integers, else as strings. A column ``chosen``, as the labelling page
-writes it, says which nodes were "suggested". The option ``predict`` names a column of the tables of
-nodes, which is then read as tables of labels are.
+order: by value where all are integers, else as strings. Labels with a fraction are numbers, and so
+are many integers that are mostly different; the option ``target`` settles it. A column ``chosen``,
+as the labelling page writes it, says which nodes were "suggested". The option ``predict`` names a
+column of the tables of nodes, which is then read as tables of labels are.
 """
 
 from __future__ import annotations
@@ -20,13 +21,18 @@ from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, counted, unknown_name
 from nodecopy.features.columns import list_separator, list_values
-from nodecopy.features.label_values import MOST_NUMBERS, numbers_refused
+from nodecopy.features.label_values import (
+    MOST_NUMBERS,
+    are_numbers,
+    encode_numbers,
+    numbers_refused,
+)
 from nodecopy.read.columns import LABELS, Column, assign, quoted, read_id, read_label, read_text
 from nodecopy.read.database import FOLDED, SHOWN, Database, Ids, number_values, set_nodes
 from nodecopy.read.formats import PathLike, open_table, paths_of
 from nodecopy.read.nodes import NodeTable
 from nodecopy.read.options import TableOptions
-from nodecopy.read.readings import LARGEST, choose_readings
+from nodecopy.read.readings import choose_readings
 
 CHOSEN, SUGGESTED = "chosen", "suggested"
 BOTH = (
@@ -43,16 +49,25 @@ class Labelling:
     """Labels of nodes.
 
     Attributes:
-        labels: the class of each node, -1 where unknown [N].
-        classes: 64-bit integers if all of them are, else strings [K].
+        labels: the class of each node, -1 where unknown [N]; of numbers, the place of its own.
+        classes: 64-bit integers if all of them are, else strings; or different numbers [K].
         notes: what was assumed.
         suggested: the labelled nodes that were suggested.
+        target: "class" or "number".
     """
 
     labels: NDArray[np.int64]
     classes: NDArray[Any]
     notes: tuple[str, ...] = ()
     suggested: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    target: str = "class"
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """The label of each node: a string, None where unknown; or a number, NaN where it is."""
+        if self.target == "number":
+            return np.append(self.classes.astype(np.float64), np.nan)[self.labels]
+        return np.array([*self.class_names, None], object)[self.labels]
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -79,9 +94,10 @@ def load_labels(
             chosen = None
         place, name = assign(table, LABELS, chosen), f"labels{number}"
         columns = [Column("id", place["id"], read_id), Column("label", place["label"], read_label)]
+        written = Column("written", place["label"], read_text)
         if CHOSEN in table.names and table.names.index(CHOSEN) not in place.values():
             columns.append(Column(CHOSEN, table.names.index(CHOSEN)))
-        db.load(name, table, columns)
+        db.load(name, table, [*columns, written])
         made = {place["id"]: "id", place["label"]: "class"}
         made |= {column.place: CHOSEN for column in columns[2:]}
         db.read += [
@@ -109,8 +125,9 @@ def number_labels(db: Database, num_nodes: int) -> Labelling:
     if not known:
         where = files[0] if column is None else f"column {column!r} of {files[0]}"
         raise DatasetError(f"{where} holds no label: every one is empty, NaN or -1")
-    if column is not None and db.options.settled_types.get(column) != "category":
-        _check_classes(db, column)
+    if (reading := _numbers(db, column)) is not None:
+        _check_agreement(db, held)
+        return _number_labelling(db, num_nodes, reading, column)
     for name in held if numbers and column is None else ():
         hint = "; classes are names or integers, and these labels look continuous"
         fraction = f"{_NUMBER} % 1 <> 0"
@@ -190,20 +207,56 @@ def _misspelt(classes: Sequence[str], counts: NDArray[np.int64]) -> list[str]:
     return hints
 
 
-def _check_classes(db: Database, column: str) -> None:
-    """Refuse a column of real numbers, or of very many numbers or dates, in ``known``."""
-    label = Column("label", 0)
+def _numbers(db: Database, column: str | None) -> str | None:
+    """Return SQL for the number that a label in ``known`` stands for; None where it is a class."""
+    wanted, label = db.options.target, Column("label", 0)
+    if wanted == "class" or (column and db.options.settled_types.get(column) == "category"):
+        return None
     way = choose_readings(db, "known", {label: None}, db.types("known"))[label]
-    if way.column_type not in ("number", "date"):
-        return
-    count, continuous, example = db.rows(
-        "SELECT count(DISTINCT x), bool_or(x % 1 <> 0), min(label) "
-        f"FROM (SELECT {way.sql} AS x, label FROM known) WHERE abs(x) <= {LARGEST!r}"
-    )[0]
-    if count > MOST_NUMBERS or (continuous and way.column_type == "number"):
+    if way.column_type == "date" and column is not None and wanted is None:
         keep = f"`column_types` {shlex.quote(f'{column}=category')}"
-        message = numbers_refused(column, count, example, way.column_type)
-        raise DatasetError(f"`predict`: {message}; if each is a class: {keep}")
+        count, example = db.rows("SELECT count(DISTINCT label), min(label) FROM known")[0]
+        if count > MOST_NUMBERS:
+            message = numbers_refused(column, count, example, "date")
+            raise DatasetError(f"`predict`: {message}; if each is a class: {keep}")
+    if way.column_type != "number":
+        if wanted == "number":
+            odd = db.column(f"SELECT label FROM known WHERE {_NUMBER} IS NULL LIMIT 1")
+            example = f", such as {odd[0]!r}" if odd else ""
+            raise DatasetError(f"`target` number: some labels are no numbers{example}")
+        return None
+    values = np.array(db.column(f"SELECT {way.sql} FROM known"), np.float64)
+    return way.sql if wanted == "number" or are_numbers(values) else None
+
+
+def _number_labelling(db: Database, num_nodes: int, sql: str, column: str | None) -> Labelling:
+    """Return numbers of the ids of ``nodes``.
+
+    -1 is a number where others are negative, too, and else stands for none.
+    """
+    label = Column("label", 0)
+    db.run("CREATE TEMP VIEW every AS SELECT id, written AS label FROM labels")
+    negative = db.value(f"SELECT count(*) FROM known WHERE {sql} < 0")
+    source = "known"
+    if negative:
+        way = choose_readings(db, "every", {label: None}, db.types("every"))[label]
+        source, sql = "every", way.sql
+    found = db.arrays(f"SELECT i, {sql} AS y FROM {source} JOIN nodes USING (id)")
+    values = np.full(num_nodes, np.nan)
+    values[found["i"]] = found["y"].astype(np.float64)
+    labels, classes = encode_numbers(values)
+    known, rows = int((labels >= 0).sum()), db.value("SELECT count(*) FROM labels")
+    name = "labels" if column is None else repr(column)
+    note = f"{name} taken as numbers, known for {known:,} of {counted(rows, 'row')}"
+    notes = [f"{note}; `target` class makes a class of each"]
+    minus = db.value("SELECT count(*) FROM labels WHERE written IN ('-1', '-1.0')")
+    if minus and not negative:
+        notes.append(f"-1 counts as empty in {counted(minus, 'row')}, as no other is negative")
+    suggested = np.zeros(0, np.int64)
+    if CHOSEN in db.types("labels"):
+        asked = f"SELECT i FROM known JOIN nodes USING (id) WHERE {CHOSEN} = {quoted(SUGGESTED)}"
+        suggested = db.arrays(asked)["i"].astype(np.int64)
+    return Labelling(labels, classes, tuple(notes), suggested, "number")
 
 
 def _check_ids(db: Database, name: str) -> None:

@@ -31,6 +31,7 @@ from nodecopy.features.label_values import (
     EncodedLabels,
     check_classes,
     encode_labels,
+    encode_numbers,
     numbers_refused,
     training_labels,
 )
@@ -51,6 +52,7 @@ def read_problem(
     *,
     labelled: bool = True,
     fitted: Problem | None = None,
+    target: str = "class",
 ) -> Problem:
     """Read the arguments of `NodeCopyClassifier.fit`.
 
@@ -67,6 +69,7 @@ def read_problem(
         labelled: whether labels are needed; else none are read.
         fitted: what a model was fitted to, if this is another graph for it: columns become features
             as they did there.
+        target: the kind of target, see `Problem`.
     """
     column = y if isinstance(y, str) else None
     if column is not None:
@@ -85,10 +88,11 @@ def read_problem(
         columns = {name: own and own.without({column}) for name, own in columns.items()}
     labels = EncodedLabels(np.full(problem.num_nodes, -1, np.int64), np.zeros(0, np.int64))
     if labelled:
-        labels = _labels(graph, problem, y, column)
+        labels = _labels(graph, problem, y, column, target)
     features, made, texts = problem.features, problem.encoder, problem.texts
     if columns:
-        columns, held = without_labels(columns, problem.node_types, labels.values(), nodes.kept)
+        given = labels.values().astype(float) if target == "number" else labels.values()
+        columns, held = without_labels(columns, problem.node_types, given, nodes.kept)
         if held or features is None:
             features, made, texts = encode_columns(columns, problem.node_types, encoder)
         if fitted is None:
@@ -109,6 +113,7 @@ def read_problem(
         columns=problem.columns if made is None else (),
         labels=labels.numbers,
         classes=labels.classes,
+        target=target if labelled else problem.target,
         public_split=None,
         validation=problem.numbers(validation, "validation"),
         suggested=np.union1d(known, problem.numbers(suggested, "suggested")).astype(np.int64),
@@ -180,31 +185,45 @@ def _taken_out(graph: Any, X: Any, column: str) -> tuple[Any, Any]:
     return X[[title for title in titles if title != column]], X[column]
 
 
-def _labels(graph: Any, problem: Problem, y: Any, column: str | None) -> EncodedLabels:
-    """Return the labels beside a graph or inside it, or of a column, as numbers of classes [N]."""
+def _labels(graph: Any, problem: Problem, y: Any, column: str | None, target: str) -> EncodedLabels:
+    """Return the labels beside a graph or inside it, or of a column, as places in their values."""
     n, first, classes = problem.num_nodes, problem.num_classified, None
     if y is None and isinstance(graph, Problem):
-        known, classes = graph.labels >= 0, graph.classes
-        if graph.public_split is not None:
-            known &= np.isin(np.arange(n), graph.public_split.train)
-        y = np.where(known, graph.labels, -1)
+        y, classes = _labels_inside(graph, target)
     elif y is None:
-        y = training_labels(graph, n)
+        y = training_labels(graph, n, -1 if target == "class" else np.nan)
     labels = _aligned_labels(y, problem)
     if len(labels) not in (first, n):
         raise ModelError(f"the graph has {first} nodes but there are {len(labels)} labels")
-    encoded = encode_labels(labels, classes)
-    count = len(encoded.classes)
-    if column is not None and encoded.classes.dtype.kind in "iuf" and count > MOST_NUMBERS:
-        message = numbers_refused(column, count, encoded.classes[0])
-        raise DatasetError(f"y: {message}; if each is a class: y=X[{column!r}]")
-    if classes is None:
-        check_classes(encoded.classes)
+    encoded = encode_labels(labels, classes) if target == "class" else encode_numbers(labels)
+    if target == "class" and classes is None:
+        _check_classes(encoded, column)
     if np.any(encoded.numbers[first:] >= 0):
         raise ModelError(f"labels must be of {next(iter(problem.node_types))!r}, others are not")
     numbers = np.full(n, -1, np.int64)
     numbers[: len(labels)] = encoded.numbers
     return encoded._replace(numbers=numbers)
+
+
+def _labels_inside(problem: Problem, target: str) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Return the labels of a problem, those to train on if it has a public split, and classes."""
+    known = problem.labels >= 0
+    if problem.public_split is not None:
+        known &= np.isin(np.arange(problem.num_nodes), problem.public_split.train)
+    if target == "number":
+        return np.where(known, problem.label_values, np.nan), None
+    if problem.target != target:
+        raise ModelError(f"the labels are of the kind {problem.target}: NodeCopyRegressor")
+    return np.where(known, problem.labels, -1), problem.classes
+
+
+def _check_classes(encoded: EncodedLabels, column: str | None) -> None:
+    """Refuse numbers in place of classes, and stand-ins for unknown ones."""
+    count = len(encoded.classes)
+    if column is not None and encoded.classes.dtype.kind in "iuf" and count > MOST_NUMBERS:
+        message = numbers_refused(column, count, encoded.classes[0])
+        raise DatasetError(f"y: {message}; if each is a class: y=X[{column!r}]")
+    check_classes(encoded.classes)
 
 
 def _warn_of_columns(columns: Mapping[str, NodeColumns | None], held: Collection[str]) -> None:

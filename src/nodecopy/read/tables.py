@@ -151,12 +151,13 @@ def read_tables(
         model = encoder
         held: dict[str, ColumnType] = {}
         if model is None:
-            labels_of = np.array([*known.class_names, None], object)[known.labels]
-            columns, held = without_labels(columns, sizes, labels_of, settings.settled_types)
+            columns, held = without_labels(columns, sizes, known.values, settings.settled_types)
         begin("encoding columns")
         features, encoder, texts = encode_columns(columns, sizes, model) if columns else (None,) * 3
     of_sources = (one.read(columns[one.node_type], encoder, held, predicted) for one in sources)
-    read = [*db.read, *chain(*of_sources)]
+    made = {"class": "number to predict"} if known.target == "number" else {}
+    rows_read = chain(db.read, *of_sources)
+    read = [(file, name, made.get(text, text)) for file, name, text in rows_read]
     files = [path.name for path in paths_of(edges)]
     notes = _unused_notes(read)
     if settings.directed is not None:
@@ -179,6 +180,7 @@ def read_tables(
         plain=plain_columns(columns, sizes),
         texts=texts,
         suggested=known.suggested,
+        target=known.target,
         read=tuple(read),
         notes=(*of_edges, *notes, *of_files, *known.notes, *of_nodes),
     )

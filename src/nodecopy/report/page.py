@@ -25,6 +25,9 @@ _SCRIPTS = (
     *("map_discs", "map_view", "map_colours", "map", "report_map"),
     *("panel", "theme", "page"),
 )
+# What a kind of target adds, and where: before the table, which asks for its columns.
+_KINDS = {"number": ("number_page",)}
+_KIND = _SCRIPTS.index("table")
 _LIBRARIES = ("vendor/echarts.min.js", "vendor/sigma.min.js")
 # Of the whole page, in bytes.
 MAX_BYTES = 5_000_000
@@ -46,11 +49,11 @@ def report_page(result: Result, source: str = "fitted in Python") -> str:
         result: of the fit.
         source: what was read, as the page names it.
     """
-    room, most = MAX_BYTES - len(_page("")), MAX_NODES
+    room, most = MAX_BYTES - len(_page("", result.target)), MAX_NODES
     while True:
         data = _json(page_data(result, source, most))  # plain ASCII
         if len(data) <= room or most <= _FEWEST:
-            return _page(data)
+            return _page(data, result.target)
         shown = min(most, len(result.given.labels))
         most = max(_FEWEST, int(0.95 * shown * room / len(data)))
 
@@ -79,10 +82,14 @@ def write_report(result: Result, path: str | os.PathLike[str]) -> Report:
     return Report(Path(path), page)
 
 
-def _page(data: str) -> str:
+def _page(data: str, target: str) -> str:
     library = drawing_libraries()
-    script = '"use strict";\n' + "".join(asset(f"assets/{name}.js") for name in _SCRIPTS)
+    scripts = [*_SCRIPTS[:_KIND], *_KINDS.get(target, ()), *_SCRIPTS[_KIND:]]
+    script = '"use strict";\n' + "".join(asset(f"assets/{name}.js") for name in scripts)
+    # The parts of the page that only one kind of target has: a comment names each.
+    own = re.split(r"<!-- (\w+) -->\n", asset(f"assets/{target}_page.html"))
     parts = {
+        **dict(zip(own[1::2], own[2::2], strict=True)),
         "policy": policy(library, script),
         "style": asset("assets/page.css"),
         "data": data,

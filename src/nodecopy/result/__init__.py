@@ -14,6 +14,7 @@ from nodecopy.result.base import (
     model_file,
 )
 from nodecopy.result.classes import ClassResult
+from nodecopy.result.numbers import NumberResult
 from nodecopy.result.words import Words
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "PREDICTIONS",
     "SUSPECTS",
     "ClassResult",
+    "NumberResult",
     "Result",
     "Words",
     "incomplete_model",

@@ -33,12 +33,20 @@ from nodecopy.core.saving import DAMAGE, load, save
 from nodecopy.features.matrix import FeatureMatrix, ties_to
 from nodecopy.graph import Graph, join_relations
 from nodecopy.lists import Lists
-from nodecopy.predictions import Columns, Predictions, edge_columns, networkx_graph, node_columns
+from nodecopy.predictions import (
+    KNOWN,
+    PREDICTED,
+    Columns,
+    Predictions,
+    edge_columns,
+    networkx_graph,
+    node_columns,
+)
 from nodecopy.problem.problem import Problem
 from nodecopy.problem.stored import StoredNodes
 from nodecopy.read.inspection import Inspection, inspect_dataset
 from nodecopy.result.words import Words
-from nodecopy.stack.stacked import FittedStack
+from nodecopy.stack.base import FittedStack
 from nodecopy.trust.components import ComponentScore, component_scores, weights_in_words
 from nodecopy.trust.edge_model import EdgeModel
 from nodecopy.trust.missing_edges import SHARE, MissingEdges, missing_edges
@@ -139,9 +147,15 @@ class Result:
         """
         raise NotImplementedError
 
+    def suspect_values(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
+        """Return known labels that are suspect, what is predicted in their place, probabilities."""
+        suspects = self.suspect_labels
+        return suspects.known, suspects.predicted, suspects.probability
+
     def suspect_columns(self) -> Columns:
         """Return the columns of suspect_labels.csv but for the names of the nodes."""
-        raise NotImplementedError
+        columns = dict(zip((KNOWN, PREDICTED, "probability"), self.suspect_values(), strict=True))
+        return {name: _written(column) for name, column in columns.items()}
 
     def explanations(self, nodes: Sequence[int]) -> list[Any]:
         """Return why some nodes have their prediction, given their numbers."""
@@ -371,6 +385,11 @@ class Result:
             rows.append(("learnt from", weights_in_words(self.components)))
         cells = (f"<tr><td>{escape(name)}</td><td>{escape(text)}</td></tr>" for name, text in rows)
         return f"<table><tbody>{''.join(cells)}</tbody></table>{self.words.notebook_chart()}"
+
+
+def _written(column: NDArray[Any]) -> NDArray[Any]:
+    """Return a column of labels as a file has it: numbers, or strings."""
+    return column if column.dtype.kind == "f" else np.array([*map(str, column.tolist())], object)
 
 
 def model_file(path: str | os.PathLike[str]) -> Path:

@@ -78,7 +78,7 @@ class ClassWords(Words):
             "held_out_accuracy": None if held is None else held.scores.accuracy,
             "components": [
                 {"name": one.name, "learns_from": one.source, "weight": float(one.weight)}
-                | {"held_out_accuracy": float(one.right.mean()) if len(one.right) else None}
+                | {"held_out_accuracy": float(one.held_out.mean()) if len(one.held_out) else None}
                 for one in result.components
             ],
             "sets": sets,
@@ -299,7 +299,7 @@ class ClassWords(Words):
         if not components:
             return {"sentence": "The method is a single component."}
         n, right = len(held_out.nodes), held_out.right
-        best = max(components, key=lambda one: float(one.right.mean()))
+        best = max(components, key=lambda one: float(one.held_out.mean()))
         gap, error = best.gap(right)
         chance = "as the best of several that is partly chance"
         if isfinite(error) and abs(gap) <= 2 * error:
@@ -308,12 +308,12 @@ class ClassWords(Words):
         sentence = (
             f"The prediction is a weighted mean: {weights_in_words(components)}. Of "
             f"{counted(n, 'held-out label')} it was right in {right.mean():.0%}, and the component "
-            f"that did best, {best.name}, in {best.right.mean():.0%}; {chance}."
+            f"that did best, {best.name}, in {best.held_out.mean():.0%}; {chance}."
         )
         ours = {"name": "nodecopy", "source": "all of it", "weight": 1.0}
         rows = [ours | _share(float(right.mean()), n)]
         for one in components:
-            share = _share(float(one.right.mean()), n)
+            share = _share(float(one.held_out.mean()), n)
             rows.append({"name": one.name, "source": one.source, "weight": one.weight} | share)
         return {"sentence": sentence, "rows": rows}
 

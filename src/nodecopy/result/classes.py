@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from nodecopy.classifiers import Posterior
 from nodecopy.core.machine import torch_defaults
 from nodecopy.core.saving import savable
-from nodecopy.predictions import CONFIDENCE, KNOWN, PREDICTED, Columns
+from nodecopy.predictions import CONFIDENCE, PREDICTED, Columns
 from nodecopy.problem.problem import Problem
 from nodecopy.result.base import Result
 from nodecopy.result.class_table import ClassPredictions
 from nodecopy.result.class_words import ClassWords
 from nodecopy.stack.held_out import HeldOut
-from nodecopy.stack.stacked import FittedStack
+from nodecopy.stack.stacked import FittedClassStack
 from nodecopy.trust.accuracy import EstimatedAccuracy, class_share_warnings, estimate_accuracy
 from nodecopy.trust.explainer import Explainer
 from nodecopy.trust.explanation import Explanation
@@ -164,7 +164,7 @@ class ClassResult(Result):
 
         None where no label was held out, or no component serves other nodes.
         """
-        pooled = self.model.elsewhere if isinstance(self.model, FittedStack) else None
+        pooled = self.model.elsewhere if isinstance(self.model, FittedClassStack) else None
         if pooled is None or self.estimate is None:
             return None
         held, some, missing = pooled.held_out, self.representative, self.missing_mass
@@ -179,14 +179,10 @@ class ClassResult(Result):
         held = self.checked_held_out
         return suspect_labels(held.nodes, held.truth, held.probabilities)
 
-    def suspect_columns(self) -> Columns:
-        """Return the known class, the one predicted without it, and how probably it is wrong."""
-        suspects, names = self.suspect_labels, np.array(self.given.class_names, object)
-        return {
-            KNOWN: names[suspects.known],
-            PREDICTED: names[suspects.predicted],
-            "probability": suspects.probability,
-        }
+    def suspect_values(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
+        """Return the known classes, those predicted in their place, and probabilities."""
+        known, predicted, probability = super().suspect_values()
+        return self.classes[known], self.classes[predicted], probability
 
     @cached_property
     def novelty(self) -> NDArray[np.float64]:

@@ -20,7 +20,6 @@ from nodecopy.core.errors import InputError, RunError, counted, missing_extra, u
 from nodecopy.core.files import replacing
 from nodecopy.core.progress import Show, progress_steps
 from nodecopy.predictions import (
-    COLOURS,
     ID,
     NAME,
     NODE_TYPE,
@@ -32,6 +31,7 @@ from nodecopy.predictions import (
     edge_columns,
     networkx_graph,
     node_columns,
+    predicted_colours,
 )
 from nodecopy.result import Result
 from nodecopy.run.folder import CONFIG, PARQUET, incomplete_run, write_table
@@ -115,8 +115,7 @@ def _write_graph(form: str, nodes: Columns, edges: Columns, file: Path) -> list[
 
     (nodes, edges), notes = _readable(nodes, edges)
     graph, is_gexf = networkx_graph(nodes, edges), form == "gexf"
-    classes = [name[2:] for name in nodes if name.startswith("p_")]
-    colours = dict(zip(classes, COLOURS * len(classes), strict=False))
+    colours = predicted_colours(nodes)
     for node, own in graph.nodes.items():
         own["label"] = own.pop(NAME, str(node))
         if is_gexf and PREDICTED in own:

@@ -22,7 +22,7 @@ from nodecopy.core.executors import check_executor
 from nodecopy.core.files import regular_file
 from nodecopy.core.progress import Show
 from nodecopy.core.typed import Count, Limits, Probability
-from nodecopy.estimator import NodeCopyClassifier, NodeCopyEstimator
+from nodecopy.estimator import NodeCopyClassifier, NodeCopyEstimator, NodeCopyRegressor
 from nodecopy.estimator.method import MethodName, method_of
 from nodecopy.features.scaling import Normalise
 from nodecopy.problem.dataset import SplitName, dataset_names
@@ -156,7 +156,7 @@ class FitSettings(TableOptions):
             key: value
             for key, value in self.reading.items()
             if value != getattr(TableOptions, key)
-            and key not in ("label_columns", "label_type", "predict")
+            and key not in ("label_columns", "label_type", "predict", "target")
         }
 
     @property
@@ -168,7 +168,24 @@ class FitSettings(TableOptions):
         self, target: str, progress: Show = None, executor: object = None
     ) -> NodeCopyEstimator:
         """Return the estimator of a kind of target that these settings describe, not fitted yet."""
-        return {"class": self.classifier}[target](progress, executor)
+        makers = {"class": self.classifier, "number": self.regressor}
+        return makers[target](progress, executor)
+
+    def regressor(self, progress: Show = None, executor: object = None) -> NodeCopyRegressor:
+        """Return the estimator of numbers; refuse settings that are for classes."""
+        for key in ("class_prior", "classes", "max_novelty", "calibrate"):
+            if getattr(self, key) != getattr(FitSettings, key):
+                raise SpecError(f"{key} is for classes, and these labels are numbers")
+        method: Any = self.method  # others than those of numbers are refused there
+        return NodeCopyRegressor(
+            method,
+            folds=self.folds,
+            normalise=self.normalise,
+            text_model=self.text_model,
+            random_state=self.random_state,
+            progress=progress,
+            executor=executor,
+        )
 
     def classifier(self, progress: Show = None, executor: object = None) -> NodeCopyClassifier:
         """Return the estimator of classes."""

@@ -8,10 +8,10 @@ same time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from nodecopy.core.saving import savable
 from nodecopy.graph import Graph, RowGraph
 from nodecopy.problem.task import Task
 from nodecopy.stack.held_out import Folds
-from nodecopy.stack.pool import NestedPool, Pool, PoolFits
+from nodecopy.stack.pool import Pool
 from nodecopy.stack.temperature import Calibrator, TemperatureScaling
 
 # Tasks, seeds and fits: that of all labels first, then those of each fold.
@@ -146,27 +146,26 @@ class TaskFits:
 
     Attributes:
         folds: the labels without those of each fold.
-        pools: of the components.
+        pools: of the components: `PoolFits` of classes.
         full: the fits to all labels.
         in_folds: the fits to the folds.
-        right: whether the fits to the folds predict each held-out label [n].
+        predictions: of the fits to the folds, of the labels that each did not see [n, K].
     """
 
     folds: Folds
-    pools: PoolFits
+    pools: Any
     full: list[Fitted] = field(default_factory=list)
     in_folds: list[Sequence[Fitted]] = field(default_factory=list)
-    right: list[NDArray[np.bool_]] = field(default_factory=list)
+    predictions: list[NDArray[np.float64]] = field(default_factory=list)
 
     def add(self, full: Fitted, in_folds: Sequence[Fitted], component: Component) -> None:
         """Add the fits of one more component."""
-        predictions = self.folds.predictions(in_folds)
+        self.predictions.append(self.folds.predictions(in_folds))
         self.full.append(full)
         self.in_folds.append(in_folds)
-        self.right.append(predictions.argmax(1) == self.folds.labels.truth)
-        self.pools.add(predictions, component.count, component.calibrator)
+        self.pools.add(self.predictions[-1], component.count, component.calibrator)
 
-    def transferring(self) -> NestedPool | None:
+    def transferring(self) -> Any:
         """Return the pool of those that serve a graph of other nodes; None if there are none."""
         used = [one.transfers for one in self.full]
         return self.pools.pool(used) if self.pools.total(used) > 0 else None
@@ -189,7 +188,7 @@ class ComponentFits:
         tasks: all labels of each.
         seed: of the fits to all labels.
         folds: the labels without those of each fold, of each task.
-        calibrator: of the pool.
+        pools: returns what pools components, given the labels that are held out.
         executor: where components are fitted.
         reliable: the graph with edges weighted by their reliability.
 
@@ -202,11 +201,11 @@ class ComponentFits:
         tasks: Sequence[Task],
         seed: int,
         folds: Sequence[Folds],
-        calibrator: Calibrator,
+        pools: Callable[[Any], Any],
         executor: Executor,
         reliable: Graph,
     ) -> None:
-        self.tasks = [TaskFits(one, PoolFits(one.labels, calibrator)) for one in folds]
+        self.tasks = [TaskFits(one, pools(one.labels)) for one in folds]
         in_folds = zip(*(one.tasks for one in folds), strict=True)
         self._labels = _Tasks([tuple(tasks), *in_folds], [seed, *folds[0].seeds])
         self._components: list[Component] = []

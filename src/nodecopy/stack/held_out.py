@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,10 +61,23 @@ class HeldOut:
         return int(self.folds.max(initial=-1)) + 1
 
     @property
+    def outputs(self) -> NDArray[np.float64]:
+        """What was predicted, as `Fitted.outputs` has it [n, K]."""
+        return self.probabilities
+
+    @property
     def right(self) -> NDArray[np.bool_]:
         """Whether each held-out label was predicted [n]."""
-        correct: NDArray[np.bool_] = self.probabilities.argmax(1) == self.truth
+        return self.right_of(self.probabilities)
+
+    def right_of(self, probabilities: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return whether each label would be predicted by other probabilities of it [n]."""
+        correct: NDArray[np.bool_] = probabilities.argmax(1) == self.truth
         return correct
+
+    def moved(self, nodes: NDArray[np.int64]) -> HeldOut:
+        """Return the same where node i has the number ``nodes[i]``."""
+        return replace(self, nodes=nodes[self.nodes], single=nodes[self.single])
 
     @property
     def scores(self) -> Scores:
@@ -82,21 +96,21 @@ class Folds:
     """Tasks that each hold out a part of the labels.
 
     Attributes:
-        labels: those that are held out, without predictions so far.
+        labels: those that are held out, without predictions so far: `HeldOut` of classes.
         tasks: one for each fold, without its labels.
         seeds: one for each fold.
     """
 
-    labels: HeldOut
+    labels: Any
     tasks: tuple[Task, ...]
     seeds: tuple[int, ...]
 
     def predictions(self, fits: Sequence[Fitted]) -> NDArray[np.float64]:
         """Collect what one classifier, fitted to every fold, predicts for held-out nodes [n, K]."""
-        predicted = np.full_like(self.labels.probabilities, np.nan)
+        predicted: NDArray[np.float64] = np.full_like(self.labels.outputs, np.nan)
         for fold, fitted in enumerate(fits):
             held = self.labels.folds == fold
-            predicted[held] = np.asarray(fitted.probabilities)[self.labels.nodes[held]]
+            predicted[held] = np.asarray(fitted.outputs)[self.labels.nodes[held]]
         return predicted
 
 
@@ -113,21 +127,24 @@ def make_folds(tasks: Sequence[Task], folds: int, seed: int) -> list[Folds]:
     nodes = train[several & (folds > 0)]
     used = int(min(max(folds, 1), *(own.max(initial=1) for own in counts)))
     fold_of = stratified_folds(labels[several & (folds > 0)], used, stream(seed, "folds"))
-    seeds = tuple(
-        child_seed(seed, "fold", fold) for fold in range(int(fold_of.max(initial=-1)) + 1)
-    )
     made = []
     for task in tasks:
-        without = []
-        for fold in range(len(seeds)):
-            shown = task.labels.copy()
-            shown[nodes[fold_of == fold]] = -1
-            shown.flags.writeable = False
-            without.append(replace(task, labels=shown, train=train[shown[train] >= 0]))
         nothing = np.zeros((len(nodes), task.num_classes))
         held = HeldOut(nodes, task.labels[nodes], nothing, fold_of, train[~several])
-        made.append(Folds(held, tuple(without), seeds))
+        made.append(folds_of(task, held, seed))
     return made
+
+
+def folds_of(task: Task, held: Any, seed: int) -> Folds:
+    """Return a task without the labels of each fold, given those that are held out."""
+    without = []
+    for fold in range(held.num_folds):
+        shown = task.labels.copy()
+        shown[held.nodes[held.folds == fold]] = -1
+        shown.flags.writeable = False
+        without.append(replace(task, labels=shown, train=task.train[shown[task.train] >= 0]))
+    seeds = tuple(child_seed(seed, "fold", fold) for fold in range(held.num_folds))
+    return Folds(held, tuple(without), seeds)
 
 
 def stratified_folds(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.classifiers import Fitted
-from nodecopy.stack.stacked import FittedStack
+from nodecopy.stack.base import FittedStack
 
 # What the components of the default learn from.
 _SOURCES = {
@@ -23,6 +24,10 @@ _SOURCES = {
     "roles": "degree and clustering",
     "class shares": "class shares",
     "class descriptions": "words for the classes",
+    "linear": "own columns",
+    "linear with neighbours": "columns of neighbours",
+    "linear with places": "columns and labels of neighbours",
+    "mean": "the mean of the labels",
 }
 # Weights from which a source is named.
 _MOST, _SOME = 0.5, 0.1
@@ -36,17 +41,18 @@ class ComponentScore:
         name: as in the method.
         source: what it learns from, in words.
         weight: of the pool; the weights sum to one.
-        right: whether it predicts each held-out label, fitted without it [n].
+        held_out: whether it predicts each held-out label, fitted without it, or by how much it is
+            off where labels are numbers [n].
     """
 
     name: str
     source: str
     weight: float
-    right: NDArray[np.bool_]
+    held_out: NDArray[Any]
 
     def gap(self, right: NDArray[np.bool_]) -> tuple[float, float]:
         """Return by how much the pool is more accurate, and the standard error of that."""
-        gap = right.astype(np.float64) - self.right
+        gap = right.astype(np.float64) - self.held_out
         error = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.inf
         return float(gap.mean()), float(error)
 
@@ -61,7 +67,8 @@ def component_scores(model: Fitted, has_columns: bool = True) -> tuple[Component
     if not isinstance(model, FittedStack) or len(model.components) < 2:
         return ()
     scores = list[ComponentScore]()
-    for name, weight, right in zip(model.names, model.pool.weights, model.right, strict=True):
+    per_label = getattr(model, model.per_label)
+    for name, weight, right in zip(model.names, model.pool.weights, per_label, strict=True):
         source = _SOURCES.get(name.partition(", ")[0], name)
         source = source if has_columns else source.replace("columns", "ties")
         scores.append(ComponentScore(name, source, weight, right))

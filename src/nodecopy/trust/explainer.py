@@ -22,20 +22,28 @@ from numpy.typing import NDArray
 
 from nodecopy.classifiers import Fitted
 from nodecopy.core.errors import shortened
-from nodecopy.features.kernel_map import FittedKernelMap
-from nodecopy.features.matrix import FeatureMatrix, unit_rows
+from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import Graph
-from nodecopy.nn.evidence import LEAST, OF_NODES, OTHERS, Contrast, Neighbourhood, Source, Terms
+from nodecopy.nn.evidence import (
+    LEAST,
+    OF_NODES,
+    OTHERS,
+    TOGETHER,
+    Contrast,
+    Neighbourhood,
+    Source,
+    Terms,
+    by_column,
+)
 from nodecopy.problem.problem import Problem
+from nodecopy.stack.base import FittedStack
 from nodecopy.stack.class_prior import weighted
-from nodecopy.stack.stacked import FittedStack
+from nodecopy.stack.stacked import FittedClassStack
 from nodecopy.stack.temperature import FittedCalibrator
 from nodecopy.trust.explanation import Explanation, Row
 
 # Log-odds and leads below this are zero.
 _LEAST = 1e-9
-# The term of what all numeric columns add together, see `_by_column`.
-TOGETHER = -1
 # Labelled texts that the meaning of a text is described by, and their length.
 _SIMILAR_TEXTS, _TEXT = 2, 60
 
@@ -66,7 +74,7 @@ class Part(NamedTuple):
         weight: w_c.
         calibrator: g_c; None where there is none.
         near: graph and features as it sees them.
-        probabilities: p_c of every node [N, K].
+        probabilities: p_c of every node [N, K]; of numbers, one column.
     """
 
     fitted: Fitted
@@ -91,7 +99,7 @@ class Explainer:
 
     def __init__(self, given: Problem, model: Fitted) -> None:
         self._given, self._parts = given, parts_of(model, given.graph, given.scaled)
-        self._stack = model if isinstance(model, FittedStack) else None
+        self._stack = model if isinstance(model, FittedClassStack) else None
 
     def explain(self, nodes: Sequence[int]) -> list[Explanation]:
         """Return why nodes have their class, given their numbers."""
@@ -124,7 +132,7 @@ class Explainer:
                 odds, shares = _log_odds(final[at], a, b), float(prior[a] - prior[b])
                 terms, labels = (_totalled(one, scale, shares, odds) for one in views_of_one)
                 if kernel is not None:
-                    terms = _by_column(kernel, self._given.scaled, int(nodes[at]), terms)
+                    terms = by_column(kernel, self._given.scaled, int(nodes[at]), terms)
                 leads[at] = Lead(a, b, (float(final[at, a]), float(final[at, b])), terms, labels)
         return [leads[at] for at in range(len(nodes))]
 
@@ -144,11 +152,12 @@ def parts_of(model: Fitted, graph: Graph, features: FeatureMatrix) -> list[Part]
         for view in dict.fromkeys(model.views)
     }
     pool, parts = model.pool, list[Part]()
-    each = zip(model.components, pool.weights, pool.calibrators, model.views, strict=True)
+    calibrators = getattr(pool, "calibrators", [None] * len(model.components))  # not of numbers
+    each = zip(model.components, pool.weights, calibrators, model.views, strict=True)
     for number, (fitted, weight, calibrator, view) in enumerate(each):
-        p = fitted.probabilities if model.each is None else model.each[number]
+        p = fitted.outputs if model.each is None else model.each[number]
         if len(p) != graph.num_nodes:
-            p = fitted.predict(near[view].graph, mapped, model.part).probabilities
+            p = fitted.predict(near[view].graph, mapped, model.part).outputs
         parts.append(Part(fitted, weight, calibrator, near[view], p))
     return parts
 
@@ -165,16 +174,18 @@ def named_explanation(
         lead: of its class.
     """
     label, against = given.classes[[lead.a, lead.b]].tolist()
-    evidence = _rows(given, lead.terms, node)
+    evidence = named_rows(given, lead.terms, node)
     if relations:
-        evidence = tuple(row._replace(note=_over(relations, node, row)) for row in evidence)
+        evidence = tuple(row._replace(note=over(relations, node, row)) for row in evidence)
     labels = tuple(
         row._replace(note=str(given.classes[given.labels[row.number]]))
         if row.source == "labelled node"
         else row
-        for row in _rows(given, lead.labels, node)
+        for row in named_rows(given, lead.labels, node)
     )
-    return Explanation(_node(given, node), label, against, *lead.probabilities, evidence, labels)
+    return Explanation(
+        node_name(given, node), label, against, *lead.probabilities, evidence, labels
+    )
 
 
 def _pooled_terms(
@@ -217,25 +228,8 @@ def _totalled(terms: Terms, scale: float, shares: float, odds: float) -> Terms:
     return terms
 
 
-def _by_column(kernel: FittedKernelMap, features: FeatureMatrix, node: int, terms: Terms) -> Terms:
-    """Return terms of numeric columns in place of those of the directions of their kernel.
-
-    A column gets what replacing it by its mean takes away. These parts do not add up exactly,
-    since a kernel is not linear; what is left is what the columns add together.
-    """
-    row = np.array(features[np.array([node])], np.float64)
-    others = np.repeat(row, row.shape[1], axis=0)
-    np.fill_diagonal(others, kernel.mean)
-    mapped = np.asarray(unit_rows(kernel.apply(np.concatenate([row, others], dtype=np.float32))))
-    values = np.array([terms.pop(("column", d), 0.0) for d in range(mapped.shape[1])])
-    weights = np.divide(values, mapped[0], out=np.zeros(len(values)), where=mapped[0] != 0)
-    without = mapped[1:] @ weights
-    parts = values.sum() - without
-    split: Terms = {("column", d): float(value) for d, value in enumerate(parts)}
-    return terms | split | {("column", TOGETHER): float(values.sum() - parts.sum())}
-
-
-def _rows(given: Problem, terms: Terms, node: int) -> tuple[Row, ...]:
+def named_rows(given: Problem, terms: Terms, node: int) -> tuple[Row, ...]:
+    """Return terms of a node with everything named, the largest first."""
     rows: dict[tuple[Source, Hashable], Row] = {}
     columns = given.columns if given.encoder is None else given.encoder.feature_names
     first = 0 if given.meaning is None else given.meaning.dimension
@@ -246,13 +240,13 @@ def _rows(given: Problem, terms: Terms, node: int) -> tuple[Row, ...]:
             meant = 0 <= number < first
             name = text if meant else _column(given, max(number - first, TOGETHER), columns)
         elif source in OF_NODES:
-            name = _node(given, number)
+            name = node_name(given, number)
         held = rows.get((source, name), Row(source, name, 0.0, number))
         rows[source, name] = held._replace(log_odds=held.log_odds + value)
     return tuple(sorted(rows.values(), key=lambda row: -abs(row.log_odds)))
 
 
-def _over(relations: Mapping[str, Graph], node: int, row: Row) -> str:
+def over(relations: Mapping[str, Graph], node: int, row: Row) -> str:
     """Return the types of the edges that join a node and its neighbour, in either direction."""
     if row.source != "neighbour" or row.number == OTHERS:
         return ""
@@ -262,7 +256,7 @@ def _over(relations: Mapping[str, Graph], node: int, row: Row) -> str:
     )
 
 
-def _node(given: Problem, number: int) -> Hashable:
+def node_name(given: Problem, number: int) -> Hashable:
     """Name a node, by a plain value."""
     if number == OTHERS:
         return "all other neighbours"
@@ -290,5 +284,5 @@ def _column(given: Problem, number: int, names: Sequence[str]) -> str:
     if number == TOGETHER or (kernel is not None and number < kernel.whitening.shape[1]):
         return "numbers together"
     if given.hubs is not None:
-        return f"link to {_node(given, int(given.hubs[number]))}"
+        return f"link to {node_name(given, int(given.hubs[number]))}"
     return names[number] if names else f"feature {number}"

@@ -14,7 +14,7 @@ import json
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,8 @@ from nodecopy.nn.evidence import LEAST, OF_NODES, Source
 SCALE = "natural logarithm of the odds of `label` against `against`"
 # Rows of one source that are named in a summary, and letters of a name there.
 _NAMED, _LETTERS = 4, 40
-# Smaller bars are not shown, and smaller pieces are not named.
-_SHOWN, _TELLING = 0.01, 0.05
+# Smaller pieces are not named, and the shortest scale of a waterfall.
+_TELLING, _SHORTEST = 0.05, 0.01
 # Letters that the bars have on a terminal.
 _WIDTH = 24
 # The bars in their order: the title of each, and the subject of its sentence.
@@ -47,7 +47,8 @@ class Row(NamedTuple):
     Attributes:
         source: what it is.
         name: of the column or node.
-        log_odds: what it adds to the log-odds of the class; negative if against it.
+        log_odds: what it adds to the log-odds of the class; negative if against it. Of a number,
+            what it adds to that, on the scale of the fit.
         number: of the node, or of the column of the features.
         note: the types of the edges to a neighbour, where there are several; of a labelled node
             its label.
@@ -89,14 +90,192 @@ class Bar(NamedTuple):
         """What all pieces add."""
         return self.end - self.start
 
+
+class Waterfall:
+    """Pieces of evidence that add up to a prediction; a subclass for each kind of target.
+
+    Attributes:
+        evidence: the largest first.
+        labels: the same sum by the labelled nodes that the model learnt from.
+        unit: what pieces add to, as a name of a column.
+        axis: the same as the title of an axis.
+        sum_title: of the sum of all pieces.
+        favourable: what pieces of nodes do that are positive.
+        bar_titles: the bars in their order: the title of each, and the subject of its sentence.
+    """
+
+    node: Hashable
+    evidence: tuple[Row, ...]
+    labels: tuple[Row, ...]
+    unit: ClassVar[str]
+    axis: ClassVar[str]
+    sum_title: ClassVar[str]
+    favourable: ClassVar[str] = "for it"
+    bar_titles: ClassVar[dict[Source, tuple[str, str]]]
+
     @property
-    def largest(self) -> list[Row]:
-        """The largest pieces, where they have names."""
-        return _largest([row for row in self.rows if row.name != ""])
+    def total(self) -> float:
+        """What all pieces add up to."""
+        raise NotImplementedError
+
+    @property
+    def title(self) -> str:
+        """What is predicted, in a few words."""
+        raise NotImplementedError
+
+    def effect(self, value: float) -> str:
+        """Say what pieces that add so much do, after "makes"."""
+        raise NotImplementedError
+
+    def piece(self, value: float) -> str:
+        """Return what a piece adds, in a few letters."""
+        raise NotImplementedError
+
+    def written(self, value: float) -> str:
+        """Return what a bar adds, as a number in a column."""
+        return f"{value:+6.2f}"
+
+    @property
+    def telling(self) -> float:
+        """Smaller pieces are not named, and bars of a fifth of it not shown."""
+        return _TELLING
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON can hold it: bars with their pieces, on which scale."""
+        raise NotImplementedError
+
+    def plain_bars(self) -> dict[str, Any]:
+        """Return bars, pieces and labels as JSON can hold them."""
+        bars = [
+            bar._asdict() | {self.unit: bar.log_odds, "rows": [*map(self._plain_row, bar.rows)]}
+            for bar in self.bars
+        ]
+        return {"bars": bars, "labels": [*map(self._plain_row, self.labels)]}
+
+    def _plain_row(self, row: Row) -> dict[str, Any]:
+        note = {"note": row.note} if row.note else {}
+        return {"name": _plain(row.name), self.unit: row.log_odds} | note
+
+    @property
+    def bars(self) -> list[Bar]:
+        """The evidence by source, from what holds for all nodes to this one."""
+        bars, at = list[Bar](), 0.0
+        for source, (title, subject) in self.bar_titles.items():
+            rows = tuple(row for row in self.evidence if row.source == source)
+            end = at + sum(row.log_odds for row in rows)
+            if any(row.log_odds for row in rows):
+                if source in OF_NODES:
+                    raising = sum(row.log_odds > 0 for row in rows)
+                    title += f", {raising} of {len(rows)} {self.favourable}"
+                if len(rows) == 1:
+                    subject = _SINGULAR.get(source, subject)
+                sentence = f"{subject.format(n=len(rows))} {self.effect(end - at)}."
+                bars.append(Bar(source, title, sentence, at, end, rows))
+            at = end
+        return bars
+
+    @property
+    def top_labels(self) -> list[Row]:
+        """The labelled nodes that count most."""
+        return self._largest([row for row in self.labels if row.source == "labelled node"])
+
+    def _largest(self, rows: Sequence[Row]) -> list[Row]:
+        """Return the largest pieces, where they have names."""
+        named = [row for row in rows if row.name != ""]
+        return [row for row in named[:_NAMED] if abs(row.log_odds) >= self.telling]
+
+    def to_frame(self) -> Any:
+        """Return the evidence as a pandas DataFrame: source, name, what it adds, its share."""
+        rows = [row[:3] for row in self.evidence]
+        frame = import_pandas().DataFrame(rows, columns=["source", "name", self.unit])
+        return frame.assign(share=frame[self.unit] / (self.total or float("nan")))
+
+    def to_json(self) -> str:
+        """Return `to_dict` as text."""
+        return json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False)
+
+    def plot(self, *others: Waterfall) -> Any:
+        """Draw the waterfall, with those of other nodes beside it on the same scale.
+
+        Returns:
+            The axes of matplotlib, one for each node.
+        """
+        try:
+            from matplotlib import pyplot
+        except ImportError:
+            raise InputError(missing_extra("plot", "matplotlib", "report")) from None
+        several = (self, *others)
+        low, high = limits_of(several)
+        room = 0.15 * (high - low)  # for numbers
+        height = 1.2 + 0.45 * max(len(why.bars) for why in several)
+        figure, axes = pyplot.subplots(
+            1, len(several), sharex=True, squeeze=False, figsize=(6.4 * len(several), height)
+        )
+        for why, ax in zip(several, axes[0], strict=True):
+            values, starts, titles = zip(
+                *((bar.log_odds, bar.start, bar.title) for bar in why.bars), strict=True
+            )
+            colours = [_COLOURS[value > 0] for value in values]
+            drawn = ax.barh(range(len(values)), values, left=starts, color=colours)
+            ax.bar_label(drawn, [f"{value:+.2f}" for value in values], padding=3, fontsize=8)
+            ax.set_yticks(range(len(values)), titles)
+            ax.invert_yaxis()
+            for at, style in ((0, "-"), (why.total, "--")):
+                ax.axvline(at, color="0.5", linewidth=0.8, linestyle=style)
+            ax.set_title(f"{shortened(str(why.node), 30)}: {why.title}", fontsize=9)
+            ax.set_xlabel(why.axis)
+            ax.set_xlim(low - room, high + room)
+        figure.tight_layout()
+        return axes[0]
+
+    def lines(self, limits: tuple[float, float] | None = None) -> Iterator[str]:
+        """Yield the lines of the waterfall for a terminal.
+
+        Args:
+            limits: of the scale, e.g. those of several explanations; None is those of this one.
+        """
+        low, high = limits_of([self]) if limits is None else limits
+        yield f"{self.node}: {self.title}"
+        wide = max((len(bar.title) for bar in self._shown), default=0)
+        for bar in self._shown:
+            left, right = sorted(
+                round(_WIDTH * (at - low) / (high - low)) for at in (bar.start, bar.end)
+            )
+            drawn = " " * left + ("█" if bar.log_odds > 0 else "░") * max(right - left, 1)
+            yield f"  {bar.title:<{wide}} {drawn:<{_WIDTH + 1}} {self.written(bar.log_odds)}"
+        yield f"  {self.sum_title:<{wide}} {'':<{_WIDTH + 1}} {self.written(self.total)}"
+
+    @property
+    def sentences(self) -> list[str]:
+        """What each bar does, with its largest pieces, in sentences."""
+        texts = []
+        for bar in self._shown:
+            names = [
+                f"{shortened(r.title, _LETTERS)} {self.piece(r.log_odds)}"
+                for r in self._largest(bar.rows)
+            ]
+            texts.append(
+                f"{bar.sentence} Most of all: {', '.join(names)}." if names else bar.sentence
+            )
+        if names := [shortened(row.title, _LETTERS) for row in self.top_labels]:
+            texts.append(f"The model learnt this mostly from the labels of {', '.join(names)}.")
+        return texts
+
+    def __str__(self) -> str:
+        """Return the waterfall, and what each bar does."""
+        return "\n".join([*self.lines(), *(f"  {text}" for text in self.sentences)])
+
+    def _repr_html_(self) -> str:
+        """Return the waterfall for a notebook."""
+        return f"<pre>{escape(str(self))}</pre>"
+
+    @property
+    def _shown(self) -> list[Bar]:
+        return [bar for bar in self.bars if abs(bar.log_odds) >= self.telling / 5]
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Waterfall):
     """Why a node has its most probable class, and not the next one.
 
     All rows of `evidence` add up to `log_odds`, the natural logarithm of the odds of the class
@@ -126,6 +305,11 @@ class Explanation:
     evidence: tuple[Row, ...]
     labels: tuple[Row, ...] = ()
 
+    unit = "log_odds"
+    axis = "log-odds of the class against the next one"
+    sum_title = "log-odds"
+    bar_titles = _BARS
+
     @property
     def log_odds(self) -> float:
         """What is explained: the logarithm of the odds of the class against the next one."""
@@ -133,134 +317,32 @@ class Explanation:
         return float(np.log(p / q))
 
     @property
-    def bars(self) -> list[Bar]:
-        """The evidence by source, from the shares of the classes to the odds."""
-        bars, at = list[Bar](), 0.0
-        for source, (title, subject) in _BARS.items():
-            rows = tuple(row for row in self.evidence if row.source == source)
-            end = at + sum(row.log_odds for row in rows)
-            if any(row.log_odds for row in rows):
-                if source in OF_NODES:
-                    title += f", {sum(row.log_odds > 0 for row in rows)} of {len(rows)} for it"
-                if len(rows) == 1:
-                    subject = _SINGULAR.get(source, subject)
-                sentence = f"{subject.format(n=len(rows))} {self._times(end - at)}."
-                bars.append(Bar(source, title, sentence, at, end, rows))
-            at = end
-        return bars
-
-    @property
-    def top_labels(self) -> list[Row]:
-        """The labelled nodes that count most."""
-        return _largest([row for row in self.labels if row.source == "labelled node"])
-
-    def to_frame(self) -> Any:
-        """Return the evidence as a pandas DataFrame: source, name, log_odds, share of the sum."""
-        rows = [row[:3] for row in self.evidence]
-        frame = import_pandas().DataFrame(rows, columns=["source", "name", "log_odds"])
-        return frame.assign(share=frame["log_odds"] / (self.log_odds or float("nan")))
+    def total(self) -> float:
+        """The log-odds."""
+        return self.log_odds
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON can hold it: bars with their pieces, on which scale."""
         names = {name: _plain(getattr(self, name)) for name in ("node", "label", "against")}
         probabilities = {"probability": self.probability, "next_probability": self.next_probability}
-        bars = [
-            bar._asdict() | {"log_odds": bar.log_odds, "rows": [*map(_pieces, bar.rows)]}
-            for bar in self.bars
-        ]
-        labels = [*map(_pieces, self.labels)]
         scale = {"scale": SCALE, "log_odds": self.log_odds}
-        return names | probabilities | scale | {"bars": bars, "labels": labels}
+        return names | probabilities | scale | self.plain_bars()
 
-    def to_json(self) -> str:
-        """Return `to_dict` as text."""
-        return json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False)
-
-    def plot(self, *others: Explanation) -> Any:
-        """Draw the waterfall, with those of other nodes beside it on the same scale.
-
-        Returns:
-            The axes of matplotlib, one for each node.
-        """
-        try:
-            from matplotlib import pyplot
-        except ImportError:
-            raise InputError(missing_extra("plot", "matplotlib", "report")) from None
-        several = (self, *others)
-        low, high = limits_of(several)
-        room = 0.15 * (high - low)  # for numbers
-        height = 1.2 + 0.45 * max(len(why.bars) for why in several)
-        figure, axes = pyplot.subplots(
-            1, len(several), sharex=True, squeeze=False, figsize=(6.4 * len(several), height)
-        )
-        for why, ax in zip(several, axes[0], strict=True):
-            values, starts, titles = zip(
-                *((bar.log_odds, bar.start, bar.title) for bar in why.bars), strict=True
-            )
-            colours = [_COLOURS[value > 0] for value in values]
-            drawn = ax.barh(range(len(values)), values, left=starts, color=colours)
-            ax.bar_label(drawn, [f"{value:+.2f}" for value in values], padding=3, fontsize=8)
-            ax.set_yticks(range(len(values)), titles)
-            ax.invert_yaxis()
-            for at, style in ((0, "-"), (why.log_odds, "--")):
-                ax.axvline(at, color="0.5", linewidth=0.8, linestyle=style)
-            ax.set_title(f"{shortened(str(why.node), 30)}: {why._title()}", fontsize=9)
-            ax.set_xlabel("log-odds of the class against the next one")
-            ax.set_xlim(low - room, high + room)
-        figure.tight_layout()
-        return axes[0]
-
-    def lines(self, limits: tuple[float, float] | None = None) -> Iterator[str]:
-        """Yield the lines of the waterfall for a terminal.
-
-        Args:
-            limits: of the scale, e.g. those of several explanations; None is those of this one.
-        """
-        low, high = limits_of([self]) if limits is None else limits
-        yield f"{self.node}: {self._title()}"
-        wide = max((len(bar.title) for bar in self._shown), default=0)
-        for bar in self._shown:
-            left, right = sorted(
-                round(_WIDTH * (at - low) / (high - low)) for at in (bar.start, bar.end)
-            )
-            drawn = " " * left + ("█" if bar.log_odds > 0 else "░") * max(right - left, 1)
-            yield f"  {bar.title:<{wide}} {drawn:<{_WIDTH + 1}} {bar.log_odds:+6.2f}"
-        yield f"  {'log-odds':<{wide}} {'':<{_WIDTH + 1}} {self.log_odds:+6.2f}"
-
-    @property
-    def sentences(self) -> list[str]:
-        """What each bar does, with its largest pieces, in sentences."""
-        texts = []
-        for bar in self._shown:
-            names = [f"{shortened(r.title, _LETTERS)} {factor(r.log_odds)}" for r in bar.largest]
-            texts.append(
-                f"{bar.sentence} Most of all: {', '.join(names)}." if names else bar.sentence
-            )
-        if names := [shortened(row.title, _LETTERS) for row in self.top_labels]:
-            texts.append(f"The model learnt this mostly from the labels of {', '.join(names)}.")
-        return texts
-
-    def __str__(self) -> str:
-        """Return the waterfall, and what each bar does."""
-        return "\n".join([*self.lines(), *(f"  {text}" for text in self.sentences)])
-
-    def _repr_html_(self) -> str:
-        """Return the waterfall for a notebook."""
-        return f"<pre>{escape(str(self))}</pre>"
-
-    @property
-    def _shown(self) -> list[Bar]:
-        return [bar for bar in self.bars if abs(bar.log_odds) >= _SHOWN]
-
-    def _times(self, log_odds: float) -> str:
+    def effect(self, value: float) -> str:
         """Say how many times as likely the class is."""
-        if abs(log_odds) < _TELLING:
+        if abs(value) < _TELLING:
             return "hardly a difference"
-        less = "as" if log_odds > 0 else "less"
-        times = factor(abs(log_odds)).removeprefix("×")
+        less = "as" if value > 0 else "less"
+        times = factor(abs(value)).removeprefix("×")
         return f"“{shortened(str(self.label), _LETTERS)}” {times} times {less} likely"
 
-    def _title(self) -> str:
+    def piece(self, value: float) -> str:
+        """Return what odds are multiplied by."""
+        return factor(value)
+
+    @property
+    def title(self) -> str:
+        """The two classes and their probabilities."""
         label, against = (shortened(str(name), _LETTERS) for name in (self.label, self.against))
         return f"{label} {self.probability:.1%}, next {against} {self.next_probability:.1%}"
 
@@ -273,10 +355,10 @@ _SINGULAR: dict[Source, str] = {
 }
 
 
-def limits_of(several: Sequence[Explanation]) -> tuple[float, float]:
+def limits_of(several: Sequence[Waterfall]) -> tuple[float, float]:
     """Return where waterfalls begin and end, in log-odds."""
     ends = [0.0, *(bar.end for why in several for bar in why.bars)]
-    return min(ends), max(*ends, min(ends) + _SHOWN)
+    return min(ends), max(*ends, min(ends) + _SHORTEST)
 
 
 def factor(log_odds: float) -> str:
@@ -297,16 +379,6 @@ def import_pandas() -> Any:
     except ImportError:
         raise InputError("to_frame needs pandas: pip install pandas") from None
     return pandas
-
-
-def _largest(rows: Sequence[Row]) -> list[Row]:
-    return [row for row in rows[:_NAMED] if abs(row.log_odds) >= _TELLING]
-
-
-def _pieces(row: Row) -> dict[str, Any]:
-    return {"name": _plain(row.name), "log_odds": row.log_odds} | (
-        {"note": row.note} if row.note else {}
-    )
 
 
 def _plain(value: Any) -> Any:

@@ -56,15 +56,15 @@ class SuspectLabels:
 
     Attributes:
         nodes: the labelled nodes [r].
-        known: their labels [r].
-        predicted: the most probable class of each [r].
+        known: their labels, numbers of classes or the numbers that they are [r].
+        predicted: in their place, the most probable class of each [r].
         probability: that the known label is wrong [r], descending.
         share: estimated share of wrong labels among all that were held out.
     """
 
     nodes: NDArray[np.int64]
-    known: NDArray[np.int64]
-    predicted: NDArray[np.int64]
+    known: NDArray[Any]
+    predicted: NDArray[Any]
     probability: NDArray[np.float64]
     share: float
 

@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.classifiers import Posterior
 from nodecopy.core.machine import one_thread
 from nodecopy.core.rng import stream
 from nodecopy.features.matrix import FeatureMatrix
@@ -28,7 +27,7 @@ _COLUMNS = 16
 _MANY_COLUMNS = 2**14
 # Larger features have squares that overflow in single precision.
 _SQUARABLE = 1e15
-# Labels per class from which on entropies count.
+# Labels per class, or group of like numbers, from which on entropies count.
 _TRUSTED = 5
 # Of more nodes, only those that are compared are embedded.
 _LARGE = 100_000
@@ -51,7 +50,7 @@ class NextLabels:
 @one_thread()
 def suggest_nodes(
     given: Problem,
-    posterior: Posterior | None,
+    posterior: Any,
     count: int,
     seed: int,
     excluded: ArrayLike = (),
@@ -75,7 +74,7 @@ def suggest_nodes(
     return next_labels(
         given.graph,
         given.compared,
-        posterior if len(known) >= _TRUSTED * len(given.classes) else None,
+        posterior if len(known) >= _TRUSTED * given.num_groups else None,
         known,
         int(count),
         allowed=_allowed(given, excluded),
@@ -102,7 +101,7 @@ def _allowed(given: Problem, excluded: ArrayLike) -> NDArray[np.bool_]:
 def next_labels(
     graph: Graph,
     features: FeatureMatrix,
-    posterior: Posterior | None,
+    posterior: Any,
     labelled: ArrayLike,
     count: int,
     *,
@@ -165,7 +164,7 @@ def next_labels(
     covers *= np.minimum(entropy[candidates][:, None] / entropy[points], 1.0)  # M_js / H_j
     covers *= weight
     chosen, gains = _greedy(covers, covered * weight, count)
-    unit = 1.0 if posterior is None else np.log(max(posterior.probabilities.shape[1], 2))
+    unit = 1.0 if posterior is None else np.log(max(posterior.outputs.shape[1], 2))
     return NextLabels(candidates[chosen], np.array(gains) / unit)
 
 

@@ -99,6 +99,7 @@ function nothingLeft() {
 }
 
 function takeState(fresh) {
+  if (state.target !== fresh.target) beginKind(fresh.target);
   state = fresh;
   takeClasses(fresh.classes);
   if (current.view) takeAround(current.view.around);
@@ -108,6 +109,31 @@ function takeState(fresh) {
   while (waiting.length && state.fittedVersion >= waiting[0][0]) {
     performance.measure("refit", { start: waiting.shift()[1], end: performance.now() });
   }
+}
+
+// Of numbers: ranges stand in the place of classes, and there is none to name.
+function beginKind(target) {
+  if (target !== "number") return;
+  document.documentElement.classList.add("numbers");
+  kind = {
+    multiplies: false,
+    predicted: (i) => className(nodes.predicted[i]),
+    known: (i) => className(nodes.known[i]),
+    words: (i) => shortened(nameOf(nodes.predicted[i]), 80),
+    knownText: (i) => shortened(nameOf(nodes.known[i]), 80),
+    number: (value) => String(value),
+    effect(value) {
+      const size = (one) => String(+one.toPrecision(3));
+      if (this.multiplies) return `×${size(Math.exp(value))}`;
+      return `${value < 0 ? "−" : "+"}${size(Math.abs(value))}`;
+    },
+    fall: (why, bars) => [
+      make("p", {}, `From ${+why.mean.toPrecision(3)}, the mean of the labels, to ${+why.value.toPrecision(3)}.`),
+      make("ul", { class: "waterfall" }, ...bars),
+    ],
+  };
+  state.target = target;
+  showActions();
 }
 
 function showAlerts(problems) {
@@ -163,7 +189,7 @@ function onKey(event) {
   const typing = document.querySelector("dialog[open]") || event.target.closest?.("input, select");
   if (typing || event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
   const act = ACTIONS.find(([key]) => key === event.key.toLowerCase())?.[2];
-  if (event.key.length === 1 && KEYS.includes(event.key)) choose(choicesFor(current.view)[KEYS.indexOf(event.key)]);
+  if (state.target !== "number" && event.key.length === 1 && KEYS.includes(event.key)) choose(choicesFor(current.view)[KEYS.indexOf(event.key)]);
   else if (act) act();
   else return;
   event.preventDefault();

@@ -23,14 +23,19 @@ function showProgress() {
 
 function fitWords() {
   if (isBehind()) return state.fitted ? "fitting your latest answers …" : "first fit …";
-  if (!state.fitted) return "two classes with a label are needed before anything is fitted";
+  if (!state.fitted) {
+    const needed = state.target === "number" ? "two different numbers" : "two classes with a label";
+    return `${needed} are needed before anything is fitted`;
+  }
   return "fitted to all your answers";
 }
 
 function showFacts() {
   const facts = [
     ["Labels", whole(state.labels), `of ${counted(state.nodes, "node")}`],
-    ["Estimated accuracy", ...accuracyFact(state.history.at(-1))],
+    state.target === "number"
+      ? ["Estimated error", ...errorFact(state.history.at(-1))]
+      : ["Estimated accuracy", ...accuracyFact(state.history.at(-1))],
     ...(state.forecast && !tooFew() ? [forecastFact(...state.forecast)] : []),
   ];
   const cells = facts.map(([name, value, remark]) =>
@@ -47,6 +52,12 @@ function showFacts() {
 
 // Suggested nodes are harder than others: before a few others are labelled, nothing is known.
 const tooFew = () => state.suggested > 0 && (state.restsOn ?? 0) < FEWEST;
+
+function errorFact(last) {
+  if (!last) return ["–", "takes a few numbers"];
+  const [error, low, high] = last.slice(1).map((value) => String(+value.toPrecision(3)));
+  return [`± ${error}`, `on average, 95% interval ${low} to ${high}. ${restsOn()}`];
+}
 
 function accuracyFact(last) {
   if (!last) return ["–", "takes two labels of some class"];
@@ -74,7 +85,7 @@ function forecastFact(more, low, high) {
 // Every estimate so far as a curve, and as a table, the latest first.
 function showHistory() {
   const rows = state.history.map(([n, a, low, high]) => [whole(n), percent(a), span(low, high)]);
-  byId("history").hidden = rows.length < 2 || tooFew();
+  byId("history").hidden = rows.length < 2 || tooFew() || state.target === "number";
   if (byId("history").hidden) return;
   draw(byId("history-chart"), "Estimated accuracy by number of labels; a table follows", historyOption);
   byId("history").querySelector("details div").replaceChildren(
@@ -101,6 +112,9 @@ function historyOption() {
 
 // Classes with most labels first; of many, the others on demand.
 function showBalance() {
+  byId("balance").previousElementSibling.hidden = state.target === "number";
+  byId("balance").hidden = state.target === "number";
+  if (state.target === "number") return;
   const order = state.classes.map((_, k) => k).sort((a, b) => state.counts[b] - state.counts[a] || a - b);
   const rows = order.map((k) => [className(k), whole(state.counts[k])]);
   const table = (some) => plainTable(["Class", "#Labels"], some);
@@ -132,7 +146,7 @@ function showSuspects() {
       { type: "button" },
       oneLine(name),
       make("small", {}, `wrong with ${wholePercent(probability)}`),
-      className(state.classes.indexOf(known)),
+      state.target === "number" ? make("span", {}, shown(known)) : className(state.classes.indexOf(known)),
       make("small", {}, `rather ${shortened(predicted, 60)}?`),
     );
     const why = `Its label may be wrong: without it, ${shortened(predicted, 60)} is predicted.`;

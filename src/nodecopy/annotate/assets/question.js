@@ -78,6 +78,7 @@ function possible(key) {
 function knownWords(view) {
   if (view === null) return [];
   if (view.label === null) return ["It has no label."];
+  if (state.target === "number") return [`Its number is ${shown(view.label)}. Press y to confirm it.`];
   const k = state.classes.indexOf(view.label);
   return ["Its label is ", className(k), ". Press the key of another class to change it, y to confirm it."];
 }
@@ -90,7 +91,24 @@ function choicesFor(view) {
   return order.length > KEYS.length ? order.sort((a, b) => p[b] - p[a] || a - b) : order;
 }
 
+// Of numbers: a field in the place of classes.
+function showField(view) {
+  const field = make("input", { id: "number", inputmode: "decimal", autocomplete: "off" });
+  field.value = view?.label ?? "";
+  field.disabled = view === null;
+  const words = view?.predicted ? `Predicted ${view.predicted}.` : "";
+  const button = make("button", { type: "submit" }, "Keep this number");
+  button.disabled = view === null;
+  const form = make("form", {}, make("label", {}, "Number", field), button, make("span", { class: "quiet" }, words));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (field.value.trim()) answer(field.value.trim());
+  });
+  byId("choices").replaceChildren(make("li", {}, form));
+}
+
 function showChoices(view) {
+  if (state.target === "number") return showField(view);
   const rows = choicesFor(view).map((k, at) => {
     const p = view?.probabilities?.[k];
     const style = `width: ${100 * (p ?? 0)}%; background: var(--edge-${colourOf(k)})`;
@@ -117,7 +135,7 @@ function showChoices(view) {
 }
 
 function showActions() {
-  const buttons = ACTIONS.map(([key, name, act]) => {
+  const buttons = ACTIONS.filter(([key]) => key !== "n" || state.target !== "number").map(([key, name, act]) => {
     const button = make("button", { type: "button" }, make("kbd", {}, key), name);
     button.dataset.key = key;
     button.addEventListener("click", act);
@@ -162,7 +180,11 @@ function showNeighbours(view) {
 function choose(k) {
   const { id, view } = current;
   if (view === null || !(k < state.classes.length)) return;
-  const label = state.classes[k];
+  answer(state.classes[k]);
+}
+
+function answer(label) {
+  const { id, view } = current;
   const words = view.label === null || view.label === label ? label : `${view.label} → ${label}`;
   send("answer", { do: "label", id, label, seen: view.label }, `${shortened(view.name, 40)}: ${words}`);
 }

@@ -94,7 +94,8 @@ function inLines(text, letters) {
 }
 
 function classOption(width, some) {
-  const shares = ["known", "predicted", "expected"].map((key) => {
+  const keys = ["known", "predicted", "expected"].filter((key) => data.classes[key]);
+  const shares = keys.map((key) => {
     const total = data.classes[key].reduce((sum, n) => sum + n, 0) || 1;
     return some.map((k) => data.classes[key][k] / total);
   });
@@ -119,7 +120,7 @@ function classOption(width, some) {
       { ...bar, name: "Known labels", data: shares[0], itemStyle: { color: ink("--link") } },
       { ...bar, name: "Predicted", data: shares[1], itemStyle: { color: ink("--fill-0") } },
       { ...bar, name: "Expected", data: shares[2], itemStyle: { color: ink("--fill-5") } },
-    ],
+    ].slice(0, keys.length),
   };
 }
 

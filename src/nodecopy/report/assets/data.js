@@ -18,6 +18,7 @@ const placeOfId = new Map(nodes.ids.map((id, i) => [id, i]));
 const suspectLinks = new Set(data.suspects.nodes.map(([u, v]) => linkKey(u, v)));
 
 function unpackNodes(columns) {
+  if (columns.value) return unpackNumbers(columns);
   const Class = classNames.length < 2 ** 15 ? Int16Array : Int32Array;
   const unpacked = {
     ids: columns.ids,
@@ -41,6 +42,27 @@ function unpackNodes(columns) {
   );
   unpacked.setSize = Int32Array.from(unpacked.predicted, (_, i) => setOf(i, unpacked.sets).length);
   return unpacked;
+}
+
+// Numbers: a range of like ones, low to high, stands where a class does.
+function unpackNumbers(columns) {
+  const numbers = (name) => columns[name] && unpack(Float32Array, columns[name]);
+  const [low, high] = [numbers("low"), numbers("high")];
+  return {
+    ids: columns.ids,
+    names: columns.ids.map((id, i) => columns.names?.[i] || id),
+    searched: columns.ids.map((id, i) => `${id}\n${columns.names?.[i] ?? ""}`.toLowerCase()),
+    known: unpack(Int16Array, columns.known),
+    predicted: unpack(Int16Array, columns.predicted),
+    knownValue: numbers("knownValue"),
+    value: numbers("value"),
+    low,
+    high,
+    wide: low && low.map((end, i) => high[i] - end),
+    degree: unpack(Int32Array, columns.degree),
+    confidence: new Float32Array(columns.ids.length).fill(1),
+    novelty: new Uint16Array(columns.ids.length),
+  };
 }
 
 // The classes in the prediction set of a node: a bit for each, in whole bytes a node.

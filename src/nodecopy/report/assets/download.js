@@ -26,6 +26,7 @@ function downloadButton(label, file, rows) {
 
 // As predictions.csv has them, without the parts of the doubt; probabilities have four digits.
 function nodeRows(chosen) {
+  if (kind) return kind.rows(chosen);
   const named = data.nodes.names !== null;
   const head = ["id", ...(named ? ["name"] : []), "known", "predicted", "confidence", ...classNames.map((n) => `p_${n}`)];
   const line = (i) => [

@@ -35,7 +35,7 @@ class GraphMap {
     this.view = new MapView(this.host, { ...source, selected: (node) => this.tell(node) });
     this.modes = [
       classMode(source, this),
-      confidenceMode(source),
+      ...(kind ? [] : [confidenceMode(source)]),
       ...(source.heldOut ? [heldOutMode(source)] : []),
       ...source.columns.map(columnMode),
     ];

@@ -1,6 +1,9 @@
 // How a class looks: a colour and a shape, so that neither is needed alone.
 
 const COLOURS = 8;
+// What another kind of target than classes shows in their place, see number_page.js; a range of like
+// numbers is then a class: it has a colour and a name.
+let kind = null;
 // In a box of 16 by 16. Seven shapes and eight colours: 56 classes before a pair returns.
 const SHAPES = [
   "M8 1a7 7 0 1 0 0 14a7 7 0 1 0 0-14z",
@@ -76,6 +79,12 @@ function className(k) {
   const text = make("bdi", { class: "line" }, make("span", {}, ...words));
   return make("span", { class: "name", title: name }, classMark(k), text);
 }
+
+// What is predicted for a node, and known of it.
+const predictedCell = (i) => (kind ? kind.predicted(i) : className(nodes.predicted[i]));
+const knownName = (i) => (kind ? kind.known(i) : className(nodes.known[i]));
+const predictedWords = (i) =>
+  kind ? kind.words(i) : `${shortened(nameOf(nodes.predicted[i]), 80)}${sureness(i)}`;
 
 function nodeButton(i) {
   const button = make("button", { type: "button", class: "plain" }, idText(i));

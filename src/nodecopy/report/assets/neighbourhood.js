@@ -207,7 +207,8 @@ function drawnLink({ centre, adds }, u, v, suspect, most) {
   const [relation, name] = relationOf(u, v);
   const width = value === undefined ? 1 : 1 + (7 * Math.abs(value)) / most;
   const colour = value === undefined ? "--link" : value < 0 ? "--lower" : "--higher";
-  const does = value === undefined ? [] : [`${times(value)}: ${value < 0 ? "against" : "for"} its class`];
+  const side = kind ? (value < 0 ? "smaller" : "larger") : `${value < 0 ? "against" : "for"} its class`;
+  const does = value === undefined ? [] : [`${times(value)}: ${side}`];
   return {
     source: String(u),
     target: String(v),
@@ -222,8 +223,8 @@ function lineKey(centre, drawn) {
   const items = [];
   const item = (style, words) => items.push(make("li", {}, make("span", { class: "stroke", style }), words));
   if (neighbourEvidence(evidenceOf(centre)).size) {
-    item("border-color: var(--higher)", "for its class, the thicker the more");
-    item("border-color: var(--lower)", "against it");
+    item("border-color: var(--higher)", `${kind ? "makes it larger" : "for its class"}, the thicker the more`);
+    item("border-color: var(--lower)", kind ? "makes it smaller" : "against it");
   }
   const seen = [...linksAmong(drawn)];
   const relations = new Map(seen.map(([, [u, v]]) => relationOf(u, v)).filter(([, name]) => name));
@@ -240,10 +241,12 @@ const sureness = (node) =>
 
 function nodeLines(node) {
   const label =
-    nodes.known[node] < 0 ? [] : [`Known label: ${shortened(classNames[nodes.known[node]], 80)}`];
+    nodes.known[node] < 0
+      ? []
+      : [`Known label: ${kind ? kind.knownText(node) : shortened(classNames[nodes.known[node]], 80)}`];
   return [
     shortened(nodes.names[node], 120),
-    `${shortened(nameOf(nodes.predicted[node]), 80)}${sureness(node)}`,
+    nodes.predicted[node] < 0 ? shortened(nameOf(nodes.predicted[node]), 80) : predictedWords(node),
     ...label,
   ];
 }

@@ -23,6 +23,8 @@ function fillPanel(panel, node) {
   panel.append(make("h3", {}, "Its surroundings"), around);
   if (hasClass) {
     panel.append(...evidenceParts(evidenceOf(node), nodes.names[node]));
+  }
+  if (hasClass && !kind) {
     panel.append(make("h3", {}, "Class probabilities"), probabilityBars(node), ...setWords(node));
     if (nodes.novelty[node] >= 50) {
       const novelty = percent(nodes.novelty[node] / 1000);
@@ -38,14 +40,14 @@ function verdict(node) {
   const sure = ` with a confidence of ${percent(confidence[node])}. `;
   const neighbours = `It has ${degree[node] ? counted(degree[node], "neighbour") : "no neighbours"}.`;
   if (predicted[node] < 0) {
-    return make("p", {}, className(predicted[node]), " have no classes. ", neighbours);
+    return make("p", {}, className(predicted[node]), kind ? " have no number. " : " have no classes. ", neighbours);
   }
-  const text = make("p", {}, "Predicted ", className(predicted[node]), sure);
+  const text = make("p", {}, "Predicted ", predictedCell(node), kind ? `${kind.between(node)}. ` : sure);
   if (known[node] < 0) {
     text.append("Its label is not known. ");
   } else {
-    const same = known[node] === predicted[node];
-    text.append("Its known label is ", className(known[node]), same ? ". " : ", which differs. ");
+    const same = kind ? !kind.differs(node) : known[node] === predicted[node];
+    text.append("Its known label is ", knownName(node), same ? ". " : ", which differs. ");
   }
   text.append(neighbours);
   const rank = data.next.nodes.indexOf(node) + 1;
@@ -54,7 +56,8 @@ function verdict(node) {
   if (suspect >= 0) {
     const probability = percent(data.suspectLabels.probability[suspect]);
     text.append(` Its known label is wrong with a probability of ${probability}; without it, `);
-    text.append(className(data.suspectLabels.predicted[suspect]), " was predicted.");
+    const { predicted: without } = data.suspectLabels;
+    text.append(kind ? kind.number(without[suspect]) : className(without[suspect]), " was predicted.");
   }
   return text;
 }
@@ -182,10 +185,12 @@ function key({ centre, near, inner, outer }) {
 }
 
 function drawnWords({ inner, outer, missing, missingBeyond }) {
-  const words = [
-    "Shape and colour show the predicted class, with the number of neighbours in it; ",
-    "the fuller a mark, the surer the prediction.",
-  ];
+  const words = kind
+    ? ["Shape and colour show the range of the predicted number, with how many neighbours are in it."]
+    : [
+        "Shape and colour show the predicted class, with the number of neighbours in it; ",
+        "the fuller a mark, the surer the prediction.",
+      ];
   if (missing > 0) {
     words.push(` ${counted(inner.length, "neighbour")} drawn, `);
     words.push(`those that count most or have a label first; ${whole(missing)} left out.`);
@@ -211,6 +216,7 @@ function nodeLists({ inner, outer, missing }) {
 function describe(node) {
   if (nodes.predicted[node] < 0) return "";
   const known = nodes.known[node] >= 0;
+  if (kind) return `${kind.words(node)}${known ? ", known" : ""}`;
   if (!nodes.confidence[node]) return known ? "known" : ""; // nothing is predicted yet
   return `${percent(nodes.confidence[node])}${known ? ", known" : ""}`;
 }

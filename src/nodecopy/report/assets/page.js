@@ -4,12 +4,15 @@ function start() {
   watchTheme();
   showSummary();
   showMap();
-  showClasses();
-  showConfidence();
-  showReliability();
-  showComponents();
-  showConfusion();
-  showSets();
+  if (kind) kind.sections();
+  else {
+    showClasses();
+    showConfidence();
+    showReliability();
+    showComponents();
+    showConfusion();
+    showSets();
+  }
   showNext();
   showSuspectLabels();
   showPairs("suspect", data.suspects, data.suspects.surprise, (s) => `${s.toFixed(1)} ×`, "#Surprise");

@@ -12,7 +12,7 @@ function showMap() {
     words: mapWords,
     open: openNode,
     mark: markOf(),
-    heldOut: data.reliability.points ? unpack(Uint8Array, data.map.heldOut) : null,
+    heldOut: data.reliability?.points || data.scatter ? unpack(Uint8Array, data.map.heldOut) : null,
     columns: mapColumns(),
     suspectLinks: data.suspects.nodes,
   });
@@ -22,8 +22,9 @@ function showMap() {
 function mapWords(i) {
   const { predicted, known, confidence } = nodes;
   if (predicted[i] < 0) return [shortened(nameOf(predicted[i]), 40)];
-  const words = [`${shortened(nameOf(predicted[i]), 40)}, ${percent(confidence[i])}`];
-  if (known[i] >= 0) words.push(`known label: ${shortened(nameOf(known[i]), 40)}`);
+  const words = [kind ? kind.words(i) : `${shortened(nameOf(predicted[i]), 40)}, ${percent(confidence[i])}`];
+  const label = kind ? kind.number(nodes.knownValue[i]) : shortened(nameOf(known[i]), 40);
+  if (known[i] >= 0) words.push(`known label: ${label}`);
   return words;
 }
 
@@ -42,6 +43,7 @@ function markOf() {
 // Columns of the tables, then those of the page's own table, then probabilities.
 function mapColumns() {
   const given = data.map.columns.map((one) => ({ ...one, codes: unpack(Uint8Array, one.codes) }));
+  if (kind) return [...given, ...kind.mapColumns()];
   const formats = { degree: whole, setSize: whole };
   const inDoubt = (value) => percent(doubt(value));
   const own = COLUMNS.filter(({ key, number }) => number && key !== "confidence").map(({ key, title }) =>

@@ -27,7 +27,7 @@ function showSummary() {
 function answerCard({ title, value, words }) {
   const first = data.next.nodes[0];
   const said = value ? [value] : ["Label ", nodeButton(first)];
-  const links = { "How good?": "#trust", "Where unsure?": "#confusion", "What next?": "#next" };
+  const links = { "How good?": "#trust", "Where unsure?": kind ? "#trust" : "#confusion", "What next?": "#next" };
   const more = make("a", { href: links[title] }, "More");
   return make("div", {}, make("h2", {}, title), make("p", { class: "value" }, ...said), make("p", {}, `${words} `, more));
 }
@@ -133,11 +133,12 @@ function showNext() {
   const rows = chosen.map((i, rank) => [
     whole(rank + 1),
     nodeButton(i),
-    className(nodes.predicted[i]),
-    percent(nodes.confidence[i]),
+    predictedCell(i),
+    ...(kind ? kind.trust(i) : [percent(nodes.confidence[i])]),
     gain[rank].toFixed(1),
   ]);
-  const headings = ["#Rank", "Node", "Predicted", "#Confidence", "#Gain, in nodes"];
+  const trust = kind ? kind.trustHeadings : ["#Confidence"];
+  const headings = ["#Rank", "Node", "Predicted", ...trust, "#Gain, in nodes"];
   byId("next-list").append(make("p", {}, sentence));
   if (total) byId("next-list").append(growingTable(headings, rows, total, "next_labels.csv"));
 }
@@ -146,8 +147,8 @@ function showSuspectLabels() {
   const { nodes: chosen, predicted, probability, total, sentence } = data.suspectLabels;
   const rows = chosen.map((i, rank) => [
     nodeButton(i),
-    className(nodes.known[i]),
-    className(predicted[rank]),
+    knownName(i),
+    kind ? kind.number(predicted[rank]) : className(predicted[rank]),
     percent(probability[rank]),
   ]);
   const headings = ["Node", "Known label", "Predicted without it", "#Known one is wrong"];
@@ -160,9 +161,9 @@ function showSuspectLabels() {
 function showPairs(name, { nodes: ends, relation, total, sentence }, values, text, heading) {
   const rows = ends.map(([u, v], i) => [
     nodeButton(u),
-    className(nodes.predicted[u]),
+    predictedCell(u),
     nodeButton(v),
-    className(nodes.predicted[v]),
+    predictedCell(v),
     ...(relation ? [relation[i]] : []),
     text(values[i]),
   ]);
@@ -177,14 +178,14 @@ function showComponents() {
   const { sentence, rows = [] } = data.components;
   byId("components-words").append(sentence);
   if (rows.length === 0) return;
-  const cells = rows.map(({ name, source, weight, right, low, high }) => [
+  const cells = rows.map(({ name, source, weight, right, low, high, error }) => [
     name,
     source,
     percent(weight),
-    percent(right),
-    span(low, high),
+    ...(kind ? [kind.number(error)] : [percent(right), span(low, high)]),
   ]);
-  const headings = ["Component", "Learns from", "#Weight", "#Right", "#95% interval"];
+  const scores = kind ? ["#Root mean squared error"] : ["#Right", "#95% interval"];
+  const headings = ["Component", "Learns from", "#Weight", ...scores];
   byId("components-table").append(plainTable(headings, cells));
 }
 

@@ -1,7 +1,7 @@
 // The table of all nodes: searched, sorted, and virtual (only rows in sight are elements).
 
 const SPARE = 8; // rows kept on either side of what is in sight
-const COLUMNS = [
+const CLASS_COLUMNS = [
   { key: "id", title: "Node", width: idWidth(), narrow: "8rem", cell: idText },
   {
     key: "predicted",
@@ -25,12 +25,15 @@ const COLUMNS = [
   inDoubt("fromWeights", "Within a network", "6.5rem"),
   inWhole("degree", "Degree", "5rem"),
   inWhole("setSize", "Set size", "5rem"),
-].filter(({ key }) => !/^(from|set)/.test(key) || matters(key));
+];
+const COLUMNS = kind
+  ? [CLASS_COLUMNS[0], ...kind.columns, inWhole("degree", "Degree", "5rem")]
+  : CLASS_COLUMNS.filter(({ key }) => !/^(from|set)/.test(key) || matters(key));
 const LABEL_FILTERS = {
   labelled: (i) => nodes.known[i] >= 0,
   unlabelled: (i) => nodes.known[i] < 0,
   novel: (i) => nodes.novelty[i] >= 500,
-  differs: (i) => nodes.known[i] >= 0 && nodes.known[i] !== nodes.predicted[i],
+  differs: (i) => nodes.known[i] >= 0 && (kind ? kind.differs(i) : nodes.known[i] !== nodes.predicted[i]),
 };
 const filter = { query: "", predicted: -1, labels: "", key: "id", direction: 1 };
 const grid = { matches: new Uint32Array(0), active: 0, rows: new Map() };
@@ -70,7 +73,7 @@ function confidenceCell(i) {
 }
 
 function knownCell(i) {
-  return nodes.known[i] < 0 ? make("span", { class: "absent" }, "–") : className(nodes.known[i]);
+  return nodes.known[i] < 0 ? make("span", { class: "absent" }, "–") : knownName(i);
 }
 
 function matching() {
@@ -91,11 +94,12 @@ function sorted(members) {
   const { key, direction } = filter;
   if (key === "id") return direction > 0 ? members : members.reverse();
   const column = nodes[key];
-  const unknown = key === "known" ? -1 : NaN; // last in either direction
+  // Last in either direction.
+  const unknown = (value) => (key === "known" ? value === -1 : Number.isNaN(value));
   return members.sort((a, b) => {
-    if (column[a] === column[b]) return a - b;
-    if (column[a] === unknown) return 1;
-    if (column[b] === unknown) return -1;
+    if (Object.is(column[a], column[b])) return a - b;
+    if (unknown(column[a])) return 1;
+    if (unknown(column[b])) return -1;
     return direction * (column[a] - column[b]);
   });
 }

@@ -9,8 +9,9 @@ let compared = null; // { name, why } of another node, to look at beside this on
 const logOdds = (p) => Math.log(p / (1 - p));
 const totalOf = (why) => why.bars.reduce((sum, [, , , value]) => sum + value, 0);
 
-// What odds are multiplied by.
+// What odds are multiplied by; of numbers, what a piece adds.
 function times(value) {
+  if (kind) return kind.effect(value);
   const n = Math.exp(Math.abs(value));
   const text = n < 9.95 ? n.toFixed(1) : n < 1e6 ? whole(Math.round(n)) : "1,000,000 and more";
   return `${value < 0 ? "÷" : "×"}${text}`;
@@ -34,7 +35,7 @@ function evidenceParts(why, name) {
   const range = [Math.min(...ends), Math.max(...ends, Math.min(...ends) + 0.01)];
   const host = make("div", { class: "falls" });
   host.append(...several.map((one) => waterfall(one, range, several.length > 1)));
-  return [make("h3", {}, "Why this class"), host, compareButton(name, why)];
+  return [make("h3", {}, kind ? "Why this number" : "Why this class"), host, compareButton(name, why)];
 }
 
 function compareButton(name, why) {
@@ -52,6 +53,7 @@ function compareButton(name, why) {
 }
 
 function waterfall({ name, why }, range, named) {
+  if (kind) kind.multiplies = why.multiplies;
   const total = totalOf(why);
   const share = 1 / (1 + Math.exp(-total));
   const places = spans(why);
@@ -62,11 +64,18 @@ function waterfall({ name, why }, range, named) {
     "div",
     { class: "fall" },
     ...(named ? [make("h4", {}, make("bdi", {}, shown(name)))] : []),
-    make("p", {}, className(why.label), ` rather than `, className(why.against), "? From even odds, each piece of evidence makes it more likely (right) or less (left)."),
-    make("ul", { class: "waterfall" }, ...bars, axisRow(range)),
-    make("p", {}, `Together ${times(total)} (${signed(total)} in log-odds): `, make("strong", {}, percent(share)), " of the two."),
+    ...(kind ? kind.fall(why, bars) : classFall(why, bars, range, total, share)),
     ...learnt,
   );
+}
+
+function classFall(why, bars, range, total, share) {
+  const words = "? From even odds, each piece of evidence makes it more likely (right) or less (left).";
+  return [
+    make("p", {}, className(why.label), ` rather than `, className(why.against), words),
+    make("ul", { class: "waterfall" }, ...bars, axisRow(range)),
+    make("p", {}, `Together ${times(total)} (${signed(total)} in log-odds): `, make("strong", {}, percent(share)), " of the two."),
+  ];
 }
 
 function barOf([source, title, sentence, value, pieces, left, rest], place, range) {
@@ -75,11 +84,11 @@ function barOf([source, title, sentence, value, pieces, left, rest], place, rang
   const zero = make("span", { class: "zero", style: `left: ${across100(0, range)}%` });
   const drawn = make("span", { class: value < 0 ? "bar against" : "bar", style });
   const lane = make("span", { class: "lane", "aria-hidden": "true" }, zero, drawn);
-  const head = make("summary", { title: `${signed(value)} in log-odds` }, make("span", {}, title), lane, make("span", { class: "number" }, times(value)));
+  const head = make("summary", { title: kind ? "" : `${signed(value)} in log-odds` }, make("span", {}, title), lane, make("span", { class: "number" }, times(value)));
   const items = pieces.map((piece) =>
     make("li", {}, make("span", {}, pieceName(piece)), make("span", { class: "number" }, times(piece[1]))),
   );
-  if (Math.abs(rest) >= 0.005) {
+  if (Math.abs(rest) >= (kind ? 1e-9 : 0.005)) {
     const others = left ? `${counted(left, "more piece")}` : "smaller pieces";
     items.push(make("li", {}, make("span", {}, others), make("span", { class: "number" }, times(rest))));
   }
