@@ -30,7 +30,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from nodecopy import presets
     from nodecopy.core.errors import NodecopyError
-    from nodecopy.estimator import NodeCopyClassifier, NodeCopyRegressor
+    from nodecopy.estimator import (
+        NodeCopyClassifier,
+        NodeCopyMultilabelClassifier,
+        NodeCopyRegressor,
+    )
     from nodecopy.graph import Graph
     from nodecopy.graph_models import NodeCopying, ObservedGraph
     from nodecopy.nn.torch_module import TorchNetwork
@@ -45,6 +49,7 @@ __all__ = [
     "BayesianGCN",
     "Graph",
     "NodeCopyClassifier",
+    "NodeCopyMultilabelClassifier",
     "NodeCopyRegressor",
     "NodeCopying",
     "NodecopyError",
@@ -61,7 +66,7 @@ __all__ = [
 
 _HOMES = {
     "core.errors": ("NodecopyError",),
-    "estimator": ("NodeCopyClassifier", "NodeCopyRegressor"),
+    "estimator": ("NodeCopyClassifier", "NodeCopyMultilabelClassifier", "NodeCopyRegressor"),
     "graph": ("Graph",),
     "graph_models": ("NodeCopying", "ObservedGraph"),
     "nn.torch_module": ("TorchNetwork",),

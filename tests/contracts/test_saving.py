@@ -34,6 +34,7 @@ from nodecopy.stack.component import Component, View
 from nodecopy.stack.held_out import HeldOut
 from nodecopy.stack.numbers import FittedNumberStack, HeldOutNumbers, NumberPool, Scale
 from nodecopy.stack.pool import Pool
+from nodecopy.stack.tags import FittedTags
 from nodecopy.stack.temperature import Temperature
 from nodecopy.weights import TrainConfig, WeightSamples
 from tests.waiting import LIMIT
@@ -107,6 +108,7 @@ def arguments(name: str) -> tuple[Any, ...]:
         "NumberResult": (problem, number_stack, {"method": "best"}),
         "SpreadNumbers": (LabelPropagation(), no_nodes, p[0][:0], 0.5, p[0]),
         "StackedRegressor": ((Component(DiffusionRidge()),),),
+        "FittedTags": ((GivenProbabilities(np.full((3, 2), 0.5)),),),
         FittedTables.__name__: ({"column_types": ("x=number",)},),
         "Encoder": ({"shops": None},),
         "FittedStudent": (Diffusion(), w, p),
@@ -119,6 +121,10 @@ def arguments(name: str) -> tuple[Any, ...]:
         "Posterior": (p, p[0], p[0], p[0], 2, 3, p[1]),
         "Problem": ("three",),
         "Result": (problem, given, {"method": LabelPropagation(), "folds": None}),
+        "TagResult": (
+            Problem("tags", graph, p, [0, 1, -1], ["[]", "a|b"]).for_file(),
+            FittedTags((GivenProbabilities(np.full((3, 2), 0.5)),)),
+        ),
         "SpreadLabels": (LabelPropagation(), no_nodes, p[:0], p),
         "StoredNodes": (graph, (p.astype(np.float32),), stored_names(np.array(["a", "", "é"]))),
         "StackedClassifier": ((Component(DiffusionClassifier()),),),

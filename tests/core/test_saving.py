@@ -250,7 +250,7 @@ def test_arrays_that_do_not_fit_together_are_refused(saved: Path) -> None:
     needed = ("known", "before", "w", "feature_weights", "landmarks", "whitening")
     parts = (".model.components", ".model.features")
     names = [name for name in arrays if name.startswith(parts) and name.split(".")[-1] in needed]
-    assert len(names) > 10
+    assert len(names) >= 10  # arrays that parts share are there once
     for name in names:
         shorter = arrays | {name: arrays[name][..., :-1]}
         check_refused(write(saved.with_name("crafted"), tree, shorter), "cannot read")

@@ -146,7 +146,7 @@ def test_labels_divide_a_text_between_meaning_and_words(informative: int, low: f
     blocks[informative] += 3 * np.eye(8)[y]
     x = sp.csr_array(np.hstack(blocks).astype(np.float32))
     none = Graph.from_edges(60, [])
-    share = meaning_share(none, x, [slice(0, 8), slice(8, 16)], y, np.arange(60))
+    share = meaning_share(none, x, [slice(0, 8), slice(8, 16)], y[:, None], np.arange(60))
     assert low <= share <= high
 
 

@@ -238,7 +238,8 @@ def test_lists_of_the_user_labels_and_data_frames(put, read):
     )
     assert grown.features.toarray()[11].sum() > 0
     labels = read(PLAIN, labels=text([("id", "label"), *((row[0], row[3]) for row in FILMS)]))
-    assert any("lists" in note and "one class" in note for note in labels.notes)
+    assert labels.target == "tags"
+    assert any("lists" in note and "`target` class" in note for note in labels.notes)
 
 
 def test_python_takes_the_headers_of_files():

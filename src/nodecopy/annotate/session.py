@@ -36,6 +36,11 @@ _AUDIT, _AGAIN = 4, 5
 _LIKELY = 0.5  # probability of a wrong label from which it is asked about again
 _MATCHES = 20
 _SUSPECTS = 20
+NO_TAGS_YET = (
+    "nodecopy label asks for one class of each node, and these labels are tags: fill the column "
+    "label of next_labels.csv, and give it to nodecopy fit beside the other labels; or --target "
+    "class, where each combination of tags is a class"
+)
 # Name of a file, its labels by id, suggested ids, and when it was saved: see `Answers.take`.
 _LabelFile = tuple[str, dict[str, str], list[str], str]
 
@@ -347,7 +352,8 @@ class Session:
         with tempfile.TemporaryDirectory(prefix="nodecopy-") as folder:
             file = Path(folder, LABELS)
             file.write_bytes(self.answers.text(self._number))
-            options = {"na_values": self.settings.na_values, "target": self.settings.target}
+            target = self.settings.target or "class"  # a class may be called a|b
+            options = {"na_values": self.settings.na_values, "target": target}
             read = read_label_table(file, self._ids, **options)
         labels = np.pad(read.labels, (0, len(self.table.ids) - len(self._ids)), constant_values=-1)
         table = self.table.with_labels(labels, read.classes, read.suggested, read.notes)
@@ -444,7 +450,7 @@ def _target(settings: FitSettings, table: Problem, own: Path) -> Any:
     if files is not None and not (_is_own(files, own) and not own.exists()):
         ids = table.ids[: table.num_classified]
         found = read_label_table(files, ids, **settings.reading).target
-    return found if found != "class" else None
+    return found if found == "number" else None  # tags are refused before
 
 
 def _label_files(
@@ -455,6 +461,8 @@ def _label_files(
     Without names they are those of the split of a built-in dataset, or of a column of nodes. The
     folder's own labels.csv is read if there are no answers that it was written from.
     """
+    if "tags" in (settings.target, table.target):
+        raise InputError(NO_TAGS_YET)
     bare = replace(settings, label_columns=None)
     files = [_read_labels(file, bare, table, own, file_time(file)) for file in named]
     if settings.labels is None:
@@ -471,8 +479,12 @@ def _read_labels(
 ) -> _LabelFile:
     ids = table.ids[: table.num_classified]
     # labels.csv is not in the encoding of the other tables.
-    reading = {"na_values": settings.na_values} if _is_own(files, own) else settings.reading
-    read = read_label_table(files, ids, **reading)
+    of_own = {"na_values": settings.na_values, "target": settings.target}
+    read = read_label_table(files, ids, **(of_own if _is_own(files, own) else settings.reading))
+    if read.target == "tags" and not _is_own(files, own):
+        raise InputError(NO_TAGS_YET)
+    if read.target == "tags":  # the page wrote it, and asks for classes
+        read = read_label_table(files, ids, **of_own | {"target": "class"})
     names = files if isinstance(files, str) else ", ".join(files)
     return names, _by_id(read, table), ids[read.suggested].astype(str).tolist(), saved
 

@@ -77,6 +77,11 @@ class Posterior:
         return self.expected_entropy + self.mutual_information
 
     @property
+    def most_entropy(self) -> float:
+        """The entropy of a node of which nothing is known, log K."""
+        return float(np.log(max(self.probabilities.shape[1], 2)))
+
+    @property
     def mutual_information(self) -> NDArray[np.float64]:
         """All parts but the expected entropy: of the graph, the weights and the method [N]."""
         return self.graph_information + self.weight_information + self.model_information

@@ -76,7 +76,7 @@ def save(path: str | os.PathLike[str], value: object) -> None:
     """
     from safetensors.numpy import save as serialise
 
-    arrays: Arrays = {}
+    arrays = _Stored()
     tree = _encode(value, "", arrays)
     content = {"version": _VERSION, "sha256": checksum(tree, arrays), "value": tree}
     header = {_ENTRY: json.dumps(content, allow_nan=False)}
@@ -131,7 +131,16 @@ def load(path: str | os.PathLike[str], cls: type[Value]) -> Value:
     return value
 
 
-def _encode(value: Any, name: str, arrays: Arrays) -> Any:
+class _Stored(Arrays):
+    """Arrays by name, and the name of each by its place in memory, where it is kept until then."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: dict[Any, str] = {}
+        self.kept: list[NDArray[Any]] = []
+
+
+def _encode(value: Any, name: str, arrays: _Stored) -> Any:
     """Return a value as JSON can hold it, and put its arrays beside it."""
     import torch
 
@@ -140,13 +149,11 @@ def _encode(value: Any, name: str, arrays: Arrays) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return _checked(value, name)
     if isinstance(value, torch.Tensor):
-        arrays[name] = np.ascontiguousarray(_checked(value.detach().cpu().numpy(), name))
-        return {"tensor": name}
+        return {"tensor": _stored(value.detach().cpu().numpy(), name, arrays)}
     if isinstance(value, np.ndarray) and value.dtype.kind == "U":
         return {"strings": value.tolist()}
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and value.dtype.itemsize <= 8:
-        arrays[name] = np.ascontiguousarray(_checked(value, name))
-        return {"array": name}
+        return {"array": _stored(value, name, arrays)}
     if isinstance(value, (tuple, list)):
         return [_encode(item, f"{name}.{i}", arrays) for i, item in enumerate(value)]
     if type(value) is dict and all(isinstance(key, str) for key in value):
@@ -163,6 +170,16 @@ def _encode(value: Any, name: str, arrays: Arrays) -> Any:
         f"{name.strip('.')} cannot be saved: a file holds plain values, arrays and @savable "
         f"classes, no code; got {shown(value)}"
     )
+
+
+def _stored(array: NDArray[Any], name: str, arrays: _Stored) -> str:
+    """Put an array beside the tree, and return its name; one that is there already is shared."""
+    place = array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.str
+    if place not in arrays.names or not array.size:
+        arrays.names[place] = name
+        arrays[name] = np.ascontiguousarray(_checked(array, name))
+        arrays.kept.append(array)
+    return arrays.names[place]
 
 
 def _decode(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:

@@ -129,7 +129,7 @@ class NodeCopyEstimator(BaseEstimator):  # type: ignore[misc]
         """
         return self._fitted().to_networkx()
 
-    def suspect_labels(self) -> list[SuspectLabel]:
+    def suspect_labels(self) -> list[Any]:
         """Return the known labels that predictions made without them contradict.
 
         The most suspect comes first; ``pandas.DataFrame(clf.suspect_labels())`` is a table.

@@ -34,6 +34,7 @@ from nodecopy.read.graphs import edge_rows
 from nodecopy.read.objects import are_positions, read_problem
 from nodecopy.result import Result
 from nodecopy.stack.base import FittedStack
+from nodecopy.stack.tags import FittedTags
 
 # Nodes around the new ones that a model of a large graph is applied to, at most: for each of them,
 # and where they are few.
@@ -182,7 +183,7 @@ def grow(result: Result, new: Problem, places: Nodes | None = None) -> Grown:
     part = _grown_problem(given, new, graph, old, fresh, order, number)
     model = result.model
     with torch_defaults():
-        if isinstance(model, FittedStack):
+        if isinstance(model, (FittedStack, FittedTags)):
             applied: Any = model.on(graph, part.scaled, number)
         else:
             applied = GivenProbabilities(model.predict(graph, part.scaled, number).probabilities)
@@ -205,7 +206,7 @@ def _part(result: Result, linked: Nodes, around: int) -> Nodes:
 
     They are those that it was fitted to, and as many around those that new nodes are linked to.
     """
-    part = result.model.part if isinstance(result.model, FittedStack) else None
+    part = getattr(result.model, "part", None)
     if part is None:
         return np.arange(result.given.num_nodes)
     if not len(linked):

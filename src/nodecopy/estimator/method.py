@@ -33,6 +33,7 @@ from nodecopy.result import Result
 from nodecopy.stack.base import FittedStack, Stack
 from nodecopy.stack.component import Component
 from nodecopy.stack.stacked import StackedClassifier
+from nodecopy.stack.tags import FittedTags, TagClassifier
 
 MethodName = Literal["best", "fast", "label-propagation", "logistic-regression", "paper"]
 Numbers = NDArray[np.int64]
@@ -69,7 +70,7 @@ def fitted_by(
     method: NodeClassifier, task: Task, seed: int, progress: Progress | None, executor: Executor
 ) -> Fitted:
     """Fit a method: a stack part by part, any other as a whole, wherever that is."""
-    if isinstance(method, Stack):
+    if isinstance(method, (Stack, TagClassifier)):
         (fitted,) = method.fit([task], [seed], None, progress, executor)
         return fitted
     if executor.in_process:
@@ -108,7 +109,7 @@ def predict_another(
     check_columns(features, fitted)
     moved, features = given.graph, fitted.scaling.apply(given.graph, features)
     known = numbers is None or bool(np.any(numbers >= 0))
-    elsewhere = isinstance(model, FittedStack) and not known
+    elsewhere = isinstance(model, (FittedStack, FittedTags)) and not known
     if numbers is not None and not elsewhere:
         new = np.flatnonzero(numbers < 0)
         size = fitted.num_nodes + len(new)
@@ -123,7 +124,8 @@ def predict_another(
         opened(executor) as opened_executor,
         progress_bar("applying the model", show) as progress,
     ):
-        if isinstance(model, FittedStack):
+        posterior: Any
+        if isinstance(model, (FittedStack, FittedTags)):
             if elsewhere:
                 posterior = model.predict_elsewhere(moved, features, opened_executor, progress)
             else:

@@ -20,6 +20,7 @@ from nodecopy.core.saving import savable
 from nodecopy.features.column_encoder import ColumnEncoder
 from nodecopy.features.columns import ColumnType, NodeColumns, Strings
 from nodecopy.features.matrix import FeatureMatrix
+from nodecopy.features.tag_values import columns_with_tags
 
 # How many nodes each type has, in the order of the nodes; empty where there is one type.
 NodeTypes = dict[str, int]
@@ -171,6 +172,7 @@ def without_labels(
     node_types: NodeTypes,
     labels: NDArray[Any],
     kept: Collection[str] = (),
+    target: str = "class",
 ) -> tuple[dict[str, NodeColumns | None], dict[str, ColumnType]]:
     """Leave out columns that hold the labels; return the others, and the types of these by name.
 
@@ -179,14 +181,16 @@ def without_labels(
         node_types: see `encode_columns`.
         labels: of each node, None where it is unknown; of numbers, NaN [N].
         kept: names of columns that stay whatever they hold.
+        target: what labels are, see `nodecopy.problem.problem.Problem`.
     """
+    kinds: dict[str, Any] = {"tags": columns_with_tags, "number": NodeColumns.holding_numbers}
+    holding = kinds.get(target, NodeColumns.holding)
     others, spanned = dict(columns), spans(node_types)
     left_out: dict[str, ColumnType] = {}
     for node_type, own in columns.items():
         if own is not None:
             given = labels[spanned.get(node_type, slice(None))]
-            holding = own.holding_numbers if labels.dtype.kind == "f" else own.holding
-            held = {*holding(given)} - {*kept}
+            held = {*holding(own, given)} - {*kept}
             others[node_type] = own.without(held)
             left_out |= {name: own.types[name] for name in sorted(held)}
     return others, left_out

@@ -129,11 +129,11 @@ def weighted_blocks(
         graph: the observed graph.
         features: blocks of columns side by side [N, D].
         blocks: the widths of the blocks of each node type, the labelled one first.
-        labels: class of each node, -1 where it is unknown [N].
+        labels: classes of each node, -1 where they are unknown, one column or several [N, T].
         words: which block of the labelled type has the words of a text whose meaning is the first;
             None where there are none. What the two count together is divided by `meaning_share`.
     """
-    known = np.flatnonzero(labels >= 0)
+    known = np.flatnonzero(labels[:, 0] >= 0)
     rng = stream(0, "block weights")
     known = np.sort(rng.permutation(known)[:_COMPARED])
     seen, start = features[known], 0
@@ -179,27 +179,33 @@ def meaning_share(
         graph: the observed graph.
         features: [N, D].
         blocks: columns of the meaning, and of the words.
-        labels: class of each node [N].
+        labels: classes of each node, one column or several [N, T].
         known: labelled nodes that are compared [n].
     """
-    n, classes = len(known), np.unique(labels[known], return_inverse=True)[1]
+    n = len(known)
     if n == 0:
         return float(np.mean(_SHARES))
+    columns = [np.unique(own, return_inverse=True)[1] for own in labels[known].T]
     near = adjacency_rows(graph.symmetrise(), known)
     shape = n, graph.num_nodes
     means = sp.csr_array((near.values, near.columns, near.indptr), shape=shape) @ features
     rows = [sp.csr_array(means + features[known])[:, block] for block in blocks]
     meaning, words = ((one @ one.T).toarray() for one in rows)
-    targets = np.eye(classes.max() + 1)[classes]
-    targets -= targets.mean(1, keepdims=True)
+    each = [np.eye(own.max() + 1)[own] for own in columns]
+    targets = np.hstack([own - own.mean(1, keepdims=True) for own in each])
+    ends = np.cumsum([own.shape[1] for own in each])[:-1]
     scores = []
     for share in _SHARES:
         kernel = share * meaning + (1 - share) * words
         kernel /= max(float(np.diag(kernel).mean()), 1e-12)
         inverse = np.linalg.inv(kernel + _RIDGE * np.eye(n))
         outputs = targets - inverse @ targets / np.diag(inverse)[:, None]
-        logs = [log_softmax(factor * outputs, axis=1)[np.arange(n), classes] for factor in _FACTORS]
-        scores.append(max(float(log.sum()) for log in logs))
+        parts = list(zip(np.split(outputs, ends, axis=1), columns, strict=True))
+        logs = [
+            sum(log_softmax(factor * own, axis=1)[np.arange(n), of].sum() for own, of in parts)
+            for factor in _FACTORS
+        ]
+        scores.append(float(max(logs)))
     share = float(softmax(scores) @ np.array(_SHARES))
     return float(np.clip(share, _LEAST_SHARE, 1 - _LEAST_SHARE))
 
@@ -207,11 +213,17 @@ def meaning_share(
 def _z_score(
     alike: NDArray[np.floating], labels: NDArray[np.int64], rng: np.random.Generator
 ) -> float:
-    """Return how far same-label similarity is above that of permuted labels, in deviations."""
+    """Return how far same-label similarity is above that of permuted labels, in deviations.
+
+    Args:
+        alike: similarities of labelled nodes [n, n].
+        labels: their classes, one column or several [n, T].
+        rng: permutes the labels.
+    """
     np.fill_diagonal(alike, 0.0)
     alike = alike.astype(np.float64) - alike.sum() / max(alike.size - len(alike), 1)
     np.fill_diagonal(alike, 0.0)
-    same = np.eye(labels.max(initial=0) + 1)[labels]  # [n, K]
+    same = np.hstack([np.eye(own.max(initial=0) + 1)[own] for own in labels.T])  # [n, K]
     same /= np.sqrt(np.maximum(same.sum(0) - 1, 1))  # every label counts the same
 
     def statistic(order: NDArray[np.int64]) -> float:

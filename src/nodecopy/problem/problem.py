@@ -27,6 +27,7 @@ from nodecopy.features.matrix import (
     unit_rows,
 )
 from nodecopy.features.scaling import Normalise, Scaling, scaling_of, weighted_blocks
+from nodecopy.features.tag_values import tag_strings, tags_of
 from nodecopy.features.text_model import Meaning, read_texts
 from nodecopy.graph import Graph
 from nodecopy.problem.task import Split, Task
@@ -87,7 +88,8 @@ class Problem:
         hubs: the node of each column of `structural_features` [D]; None where features were given.
         name_arrays: the names as a model file holds them; empty elsewhere.
         target: the kind of target, what the values in ``classes`` are: "class" is one class per
-            node, "number" a number. A model file says it by the type of its result.
+            node, "number" a number, "tags" are combinations of tags
+            (`nodecopy.features.tag_values`). A model file says it by the type of its result.
 
     >>> square = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
     >>> data = Problem("square", square, np.eye(4), [0, 0, 1, -1], ("left", "right"))
@@ -190,13 +192,25 @@ class Problem:
 
     @property
     def num_groups(self) -> int:
-        """How many groups of like labels there are: K classes, or fifths of numbers."""
-        return min(_GROUPS, self.num_classes) if self.target == "number" else self.num_classes
+        """How many groups of like labels there are: classes, fifths of numbers, two of tags."""
+        most = {"number": _GROUPS, "tags": 2}.get(self.target, self.num_classes)
+        return min(most, self.num_classes)
 
     @property
     def label_values(self) -> NDArray[np.object_]:
         """The label of each node, None where it is not known [N]."""
         return EncodedLabels(self.labels, self.classes).values()
+
+    @property
+    def label_columns(self) -> NDArray[np.int64]:
+        """What is learnt, -1 where it is unknown: the class, or whether a node has each tag [N, T].
+
+        One column of classes, or one for each tag.
+        """
+        if self.target != "tags":
+            return self.label_groups[:, None]
+        has = tags_of(self.class_names).members[self.labels]
+        return np.where(self.labels[:, None] >= 0, has, -1).astype(np.int64)
 
     @cached_property
     def ids(self) -> NDArray[Any]:
@@ -382,7 +396,8 @@ class Problem:
         if not isinstance(more, Mapping):
             raise ModelError(f"labels must be a mapping {{node: label}}; got {shown(more)}")
         values = self.label_values
-        for node, label in zip(self.numbers(list(more)).tolist(), more.values(), strict=True):
+        given = tag_strings(more.values()) if self.target == "tags" else more.values()
+        for node, label in zip(self.numbers(list(more)).tolist(), given, strict=True):
             values[node] = label if self.target == "number" or is_known(label) else None
         encode = encode_numbers if self.target == "number" else encode_labels
         labels, classes = encode(values)
@@ -395,7 +410,8 @@ class Problem:
         if self.encoder is None or not self.blocks:
             return self
         words = None if self.meaning is None else self.encoder.words_at
-        scaling = weighted_blocks(self.graph, self.compared, self.blocks, self.label_groups, words)
+        given = self.graph, self.compared, self.blocks, self.label_columns
+        scaling = weighted_blocks(*given, words)
         return replace(self, scaling=scaling, scaled=scaling.apply(self.graph, self.compared))
 
     def for_file(self) -> Problem:
@@ -416,7 +432,7 @@ class Problem:
     def __repr__(self) -> str:
         """Show the name and the counts."""
         counts = f"nodes={self.num_nodes}, edges={self.graph.num_edges}"
-        noun = "classes" if self.target == "class" else "numbers"
+        noun = {"number": "numbers", "tags": "combinations"}.get(self.target, "classes")
         counts += f", features={self.num_features}, {noun}={self.num_classes}"
         return f"Problem({self.name!r}, {counts})"
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from nodecopy.core.errors import counted, listed
+from nodecopy.features.tag_values import tags_of
 from nodecopy.graph import Graph
 from nodecopy.problem.problem import Problem
 
@@ -151,13 +152,17 @@ def _relation_rows(graph: Graph) -> list[str]:
 
 
 def _labels(problem: Problem, counts: NDArray[np.int64]) -> list[tuple[str, str]]:
-    """Return how many labels each class has, or the range of numbers; nothing without labels."""
+    """Return how many labels each class or tag has, or the range of numbers; nothing if none."""
     if not counts.any():
         return []
     if problem.target == "number":
         ends = np.quantile(np.repeat(problem.classes, counts), [0, 0.5, 1])
         low, middle, high = (f"{end:,.6g}" for end in ends)
         return [("numbers", f"from {low} to {high}, median {middle}")]
-    named = zip(problem.class_names, counts.tolist(), strict=True)
+    names, title = problem.class_names, "classes"
+    if problem.target == "tags":
+        tags = tags_of(names)
+        names, counts, title = tags.names, counts @ tags.members, "tags"
+    named = zip(names, counts.tolist(), strict=True)
     lines = [f"{printable(name)}: {counted(count, 'label')}" for name, count in named]
-    return _rows("classes", lines)
+    return _rows(title, lines)

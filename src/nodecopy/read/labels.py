@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import difflib
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,13 @@ from nodecopy.features.label_values import (
     encode_numbers,
     numbers_refused,
 )
+from nodecopy.features.tag_values import (
+    NO_TAGS,
+    cell_separator,
+    cell_tags,
+    join_tags,
+    split_tags,
+)
 from nodecopy.read.columns import LABELS, Column, assign, quoted, read_id, read_label, read_text
 from nodecopy.read.database import FOLDED, SHOWN, Database, Ids, number_values, set_nodes
 from nodecopy.read.formats import PathLike, open_table, paths_of
@@ -39,6 +48,10 @@ BOTH = (
     "predict and labels are given: labels are in a column of the nodes, or in separate files; "
     "leave one out"
 )
+# Share of the cells that have a | from which on these are lists of tags.
+_LISTS = 0.05
+# Ids with several rows from which on labels are tags: as many, and this share of all.
+_MANY, _SEVERAL = 10, 0.1
 # A label of one node, so similar to that of so many or more, is perhaps misspelt.
 _COMMON, _NEAR = 3, 0.8
 _NUMBER = "TRY_CAST(label AS DOUBLE)"
@@ -53,7 +66,7 @@ class Labelling:
         classes: 64-bit integers if all of them are, else strings; or different numbers [K].
         notes: what was assumed.
         suggested: the labelled nodes that were suggested.
-        target: "class" or "number".
+        target: what labels are, see `nodecopy.problem.problem.Problem`.
     """
 
     labels: NDArray[np.int64]
@@ -125,6 +138,8 @@ def number_labels(db: Database, num_nodes: int) -> Labelling:
     if not known:
         where = files[0] if column is None else f"column {column!r} of {files[0]}"
         raise DatasetError(f"{where} holds no label: every one is empty, NaN or -1")
+    if (evidence := _tags_evidence(db, held)) is not None:
+        return _tag_labelling(db, num_nodes, files, evidence)
     if (reading := _numbers(db, column)) is not None:
         _check_agreement(db, held)
         return _number_labelling(db, num_nodes, reading, column)
@@ -139,10 +154,6 @@ def number_labels(db: Database, num_nodes: int) -> Labelling:
     classes = numbered if numbered.dtype.kind == "i" else numbered.astype(str)
     names = list(map(str, classes.tolist()))
     matched = db.arrays("SELECT i, k FROM known JOIN nodes USING (id) JOIN classes USING (label)")
-    suggested = np.zeros(0, np.int64)
-    if CHOSEN in db.types("labels"):
-        asked = f"SELECT i FROM known JOIN nodes USING (id) WHERE {CHOSEN} = {quoted(SUGGESTED)}"
-        suggested = db.arrays(asked)["i"].astype(np.int64)
     result = np.full(num_nodes, -1, np.int64)
     result[matched["i"]] = matched["k"]
     notes = [f"{counted(rows - known, 'label')} {what}"] if rows > known else []
@@ -153,11 +164,64 @@ def number_labels(db: Database, num_nodes: int) -> Labelling:
             hint = "if that is a class, give it a name, such as 'minus 1'"
             notes.append(f"-1 counts as empty in {counted(minus, 'row')} of {column!r}: {hint}")
     notes += _misspelt(names, np.bincount(matched["k"], minlength=len(classes)))
-    given = np.array(names, object)[matched["k"]]
-    if separator := list_separator(given):
-        example = max(given, key=lambda label: len(list_values(label, separator)))
-        notes.append(f"labels are lists, such as {example!r}: each combination is one class")
-    return Labelling(result, classes, tuple(f"{named}: {note}" for note in notes), suggested)
+    notes = [f"{named}: {note}" for note in notes]
+    return Labelling(result, classes, tuple(notes), _suggested(db))
+
+
+def _suggested(db: Database) -> NDArray[np.int64]:
+    """Return the nodes whose label was suggested."""
+    if CHOSEN not in db.types("labels"):
+        return np.zeros(0, np.int64)
+    asked = f"SELECT DISTINCT i FROM known JOIN nodes USING (id) WHERE {CHOSEN} = "
+    return db.arrays(asked + quoted(SUGGESTED))["i"].astype(np.int64)
+
+
+def _tags_evidence(db: Database, held: Sequence[str]) -> str | None:
+    """Return why labels are taken for tags, in words; None where they are classes."""
+    wanted = db.options.target
+    if wanted is not None:
+        return "as `target` says" if wanted == "tags" else None
+    if db.options.settled_types.get(db.options.predict or "") == "category":
+        return None
+    cells = np.array(db.column("SELECT label FROM known"), object)
+    lists = sum("|" in cell for cell in cells) >= max(2, _LISTS * len(cells))
+    if mark := list_separator(cells) or "|" * lists:
+        example = max(cells, key=lambda cell: len(list_values(cell, mark)))
+        return f"cells are lists, such as {example!r}"
+    if len(held) > 1:
+        return None
+    several = "count(*) FILTER (n > 1) FROM (SELECT count(DISTINCT label) AS n FROM known"
+    ids, with_several = db.rows(f"SELECT count(*), {several} GROUP BY id)")[0]
+    if with_several >= max(_MANY, _SEVERAL * ids):
+        return f"{with_several:,} of {counted(ids, 'id')} have several rows"
+    return None
+
+
+def _tag_labelling(db: Database, num_nodes: int, files: Sequence[Path], evidence: str) -> Labelling:
+    """Return the tags of the ids of ``nodes``: those of all cells of all rows of an id."""
+    matched = db.arrays("SELECT i, label FROM known JOIN nodes USING (id)")
+    cells = [str(cell) for cell in matched["label"].tolist()]
+    mark = cell_separator(np.array(cells, object))
+    held: dict[int, set[str]] = {}
+    for node, cell in zip(matched["i"].tolist(), cells, strict=True):
+        held.setdefault(node, set()).update(split_tags(cell_tags(cell, mark)))
+    combinations, numbers = np.unique(
+        np.array([join_tags(tags) for tags in held.values()], str), return_inverse=True
+    )
+    labels = np.full(num_nodes, -1, np.int64)
+    labels[list(held)] = numbers
+    counts = Counter(tag for tags in held.values() for tag in tags)
+    none = sum(not tags for tags in held.values())
+    empty = f", and {counted(none, 'node')} have none ({NO_TAGS})" if none else ""
+    named = ", ".join(file.name for file in files)
+    notes = [
+        f"labels are {counted(len(counts), 'tag')}, several of which a node may have: {evidence}; "
+        f"{counted(len(held), 'node')} have known tags{empty}, an empty cell is unknown; "
+        "`target` class makes a class of each cell",
+        *_misspelt(list(counts), np.array(list(counts.values()), np.int64)),
+    ]
+    notes = [f"{named}: {note}" for note in notes]
+    return Labelling(labels, combinations, tuple(notes), _suggested(db), "tags")
 
 
 def read_label_table(path: PathLike | Sequence[PathLike], ids: Ids, **options: Any) -> Labelling:
@@ -286,4 +350,7 @@ def _check_agreement(db: Database, names: Sequence[str]) -> None:
             for name in names
             if db.rows(f"SELECT 1 FROM {name} WHERE {same} LIMIT 1")
         )
-        raise DatasetError(f"{counted(len(ids), 'id')} with labels that disagree: {rows}")
+        raise DatasetError(
+            f"{counted(len(ids), 'id')} with labels that disagree: {rows}; if a node may have "
+            "several: `target` tags"
+        )

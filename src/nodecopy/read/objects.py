@@ -36,6 +36,7 @@ from nodecopy.features.label_values import (
     training_labels,
 )
 from nodecopy.features.matrix import NO_FEATURES, stored_by_content, to_matrix
+from nodecopy.features.tag_values import written_tags
 from nodecopy.problem.problem import Problem
 from nodecopy.read.graphs import is_edge_list, is_networkx, read_graph
 from nodecopy.read.hetero import ReadNodes, has_node_types, read_typed_nodes, type_to_label
@@ -54,7 +55,7 @@ def read_problem(
     fitted: Problem | None = None,
     target: str = "class",
 ) -> Problem:
-    """Read the arguments of `NodeCopyClassifier.fit`.
+    """Read the arguments of `NodeCopyClassifier.fit`, or of another estimator.
 
     Args:
         graph: see `nodecopy.read.graphs.read_graph`, or `nodecopy.read.hetero` for node types.
@@ -74,6 +75,7 @@ def read_problem(
     column = y if isinstance(y, str) else None
     if column is not None:
         X, y = _taken_out(graph, X, column)
+    y = _tags(graph, y) if target == "tags" and labelled else y
     y, encoder = _checked_labels(y), None if fitted is None else fitted.encoder
     if has_node_types(graph, X):
         first = type_to_label(graph, X) if not labelled else None
@@ -92,7 +94,8 @@ def read_problem(
     features, made, texts = problem.features, problem.encoder, problem.texts
     if columns:
         given = labels.values().astype(float) if target == "number" else labels.values()
-        columns, held = without_labels(columns, problem.node_types, given, nodes.kept)
+        places = problem.node_types, given, nodes.kept
+        columns, held = without_labels(columns, *places, target=target)
         if held or features is None:
             features, made, texts = encode_columns(columns, problem.node_types, encoder)
         if fitted is None:
@@ -118,6 +121,21 @@ def read_problem(
         validation=problem.numbers(validation, "validation"),
         suggested=np.union1d(known, problem.numbers(suggested, "suggested")).astype(np.int64),
     )
+
+
+def _tags(graph: Any, y: Any) -> Any:
+    """Return tags beside a graph or inside it as strings; a problem of tags has them already."""
+    if y is not None:
+        return written_tags(y)
+    if isinstance(graph, Problem):
+        return None if graph.target == "tags" else written_tags(graph.label_values)
+    own, mask = getattr(graph, "y", None), getattr(graph, "train_mask", None)
+    if own is None or mask is None:
+        raise ModelError(
+            "y is missing: the tags of each node; of a Data, data.y [N, T] and data.train_mask"
+        )
+    matrix = to_matrix(own).astype(np.float64)
+    return written_tags(np.where(to_matrix(mask).astype(bool)[:, None], matrix, np.nan))
 
 
 def _read_nodes(
@@ -195,7 +213,7 @@ def _labels(graph: Any, problem: Problem, y: Any, column: str | None, target: st
     labels = _aligned_labels(y, problem)
     if len(labels) not in (first, n):
         raise ModelError(f"the graph has {first} nodes but there are {len(labels)} labels")
-    encoded = encode_labels(labels, classes) if target == "class" else encode_numbers(labels)
+    encoded = encode_numbers(labels) if target == "number" else encode_labels(labels, classes)
     if target == "class" and classes is None:
         _check_classes(encoded, column)
     if np.any(encoded.numbers[first:] >= 0):
@@ -212,7 +230,7 @@ def _labels_inside(problem: Problem, target: str) -> tuple[NDArray[Any], NDArray
         known &= np.isin(np.arange(problem.num_nodes), problem.public_split.train)
     if target == "number":
         return np.where(known, problem.label_values, np.nan), None
-    if problem.target != target:
+    if problem.target == "number":
         raise ModelError(f"the labels are of the kind {problem.target}: NodeCopyRegressor")
     return np.where(known, problem.labels, -1), problem.classes
 

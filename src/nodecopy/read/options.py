@@ -59,8 +59,9 @@ class TableOptions:
             one that has labels.
         predict: column of the tables of nodes that has the labels, instead of a table of labels:
             filled cells are known, empty ones are predicted, and it is not a feature.
-        target: what labels are: "class" or "number"; None takes numbers with a fraction, or more
-            than 50 that are mostly different, for numbers, and all else for classes.
+        target: what labels are: "class", "number", or "tags", several for each node; None takes
+            numbers with a fraction, or more than 50 that are mostly different, for numbers, lists
+            in cells and several rows of many ids for tags, and all else for classes.
         column_types: types of columns of the nodes, such as ``"age=number"``; others are
             detected. See `COLUMN_TYPES`; ``"*=skip"`` leaves out all others.
         header: whether the first row names the columns; None detects it.
@@ -83,8 +84,8 @@ class TableOptions:
         "Node type to predict, of several --nodes files. (default: the one with labels)"
     )
     predict: str | None = _option("Column of --nodes to predict where empty: instead of --labels.")
-    target: Literal["class", "number"] | None = _option(
-        "What labels are: class or number. (default: detect)"
+    target: Literal["class", "number", "tags"] | None = _option(
+        "What labels are: class, number or tags. (default: detect)"
     )
     column_types: tuple[str, ...] | None = _option(
         "Types of columns of --nodes: age=number,city=category,x=skip. (default: detect)"

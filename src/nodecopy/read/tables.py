@@ -151,13 +151,14 @@ def read_tables(
         model = encoder
         held: dict[str, ColumnType] = {}
         if model is None:
-            columns, held = without_labels(columns, sizes, known.values, settings.settled_types)
+            given = sizes, known.values, settings.settled_types
+            columns, held = without_labels(columns, *given, target=known.target)
         begin("encoding columns")
         features, encoder, texts = encode_columns(columns, sizes, model) if columns else (None,) * 3
     of_sources = (one.read(columns[one.node_type], encoder, held, predicted) for one in sources)
-    made = {"class": "number to predict"} if known.target == "number" else {}
+    words = {"number": "number to predict", "tags": "tags"}.get(known.target, "class")
     rows_read = chain(db.read, *of_sources)
-    read = [(file, name, made.get(text, text)) for file, name, text in rows_read]
+    read = [(file, name, words if text == "class" else text) for file, name, text in rows_read]
     files = [path.name for path in paths_of(edges)]
     notes = _unused_notes(read)
     if settings.directed is not None:

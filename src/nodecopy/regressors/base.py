@@ -44,6 +44,11 @@ class NumberPosterior:
         return self.values[:, None]
 
     @property
+    def most_entropy(self) -> float:
+        """The unit of `entropy`, log 2: a number twice as doubtful in variance as is typical."""
+        return float(np.log(2))
+
+    @property
     def entropy(self) -> NDArray[np.float64]:
         """How doubtful each number is, compared with the others: log(1 + d² / d̄²) [N]."""
         typical = float(np.mean(self.deviation**2))

@@ -27,6 +27,8 @@ _SCRIPTS = (
 )
 # What a kind of target adds, and where: before the table, which asks for its columns.
 _KINDS = {"number": ("number_page",)}
+# Kinds that have the parts of another one.
+_PARTS_OF = {"tags": "class"}
 _KIND = _SCRIPTS.index("table")
 _LIBRARIES = ("vendor/echarts.min.js", "vendor/sigma.min.js")
 # Of the whole page, in bytes.
@@ -87,7 +89,8 @@ def _page(data: str, target: str) -> str:
     scripts = [*_SCRIPTS[:_KIND], *_KINDS.get(target, ()), *_SCRIPTS[_KIND:]]
     script = '"use strict";\n' + "".join(asset(f"assets/{name}.js") for name in scripts)
     # The parts of the page that only one kind of target has: a comment names each.
-    own = re.split(r"<!-- (\w+) -->\n", asset(f"assets/{target}_page.html"))
+    parts_of = _PARTS_OF.get(target, target)
+    own = re.split(r"<!-- (\w+) -->\n", asset(f"assets/{parts_of}_page.html"))
     parts = {
         **dict(zip(own[1::2], own[2::2], strict=True)),
         "policy": policy(library, script),

@@ -47,7 +47,7 @@ def page_data(result: Result, source: str, max_nodes: int = MAX_NODES) -> dict[s
     contradicted, columns = np.zeros(0, np.int64), {}
     if suspects is not None:
         contradicted = suspects.nodes[: words.listed_suspects()]
-        columns = {"predicted": suspects.predicted, "probability": suspects.probability}
+        columns = words.suspect_values()
     evidence, sections = _evidence(result, place), words.sections()
     return {
         "target": result.target,

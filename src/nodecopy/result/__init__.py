@@ -1,7 +1,7 @@
 """What a fit gives: one value for each kind of target, and what is said of it in words.
 
 ``base`` has what all kinds share and says what a kind adds; ``classes`` and ``class_words`` are one
-class per node. `result_of` chooses.
+class per node, ``tags`` and ``tag_words`` several tags. `result_of` chooses.
 """
 
 from nodecopy.result.base import (
@@ -15,6 +15,7 @@ from nodecopy.result.base import (
 )
 from nodecopy.result.classes import ClassResult
 from nodecopy.result.numbers import NumberResult
+from nodecopy.result.tags import TagResult
 from nodecopy.result.words import Words
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "ClassResult",
     "NumberResult",
     "Result",
+    "TagResult",
     "Words",
     "incomplete_model",
     "model_file",

@@ -47,6 +47,7 @@ from nodecopy.problem.stored import StoredNodes
 from nodecopy.read.inspection import Inspection, inspect_dataset
 from nodecopy.result.words import Words
 from nodecopy.stack.base import FittedStack
+from nodecopy.stack.tags import FittedTags
 from nodecopy.trust.components import ComponentScore, component_scores, weights_in_words
 from nodecopy.trust.edge_model import EdgeModel
 from nodecopy.trust.missing_edges import SHARE, MissingEdges, missing_edges
@@ -333,7 +334,8 @@ class Result:
             plain["random_state"] = None
         if callable(plain.get("text_model")):  # a file holds no code; predictions name it again
             plain["text_model"] = "auto"
-        model = self.model.reduced() if isinstance(self.model, FittedStack) else self.model
+        several = isinstance(self.model, (FittedStack, FittedTags))
+        model = self.model.reduced() if several else self.model
         save(path, replace(self, given=self.given.for_file(), model=model, arguments=plain))
 
     @classmethod

@@ -71,6 +71,11 @@ class Words:
         """Introduce the list of suspect labels, where some are listed."""
         raise NotImplementedError
 
+    def suspect_values(self) -> dict[str, NDArray[Any]]:
+        """Return what the page says of each suspect label, beside its node."""
+        suspects = self._of.suspect_labels
+        return {"predicted": suspects.predicted, "probability": suspects.probability}
+
     def sections(self) -> dict[str, Any]:
         """Return the sections of the page that only this kind has, by name."""
         raise NotImplementedError

@@ -22,7 +22,12 @@ from nodecopy.core.executors import check_executor
 from nodecopy.core.files import regular_file
 from nodecopy.core.progress import Show
 from nodecopy.core.typed import Count, Limits, Probability
-from nodecopy.estimator import NodeCopyClassifier, NodeCopyEstimator, NodeCopyRegressor
+from nodecopy.estimator import (
+    NodeCopyClassifier,
+    NodeCopyEstimator,
+    NodeCopyMultilabelClassifier,
+    NodeCopyRegressor,
+)
 from nodecopy.estimator.method import MethodName, method_of
 from nodecopy.features.scaling import Normalise
 from nodecopy.problem.dataset import SplitName, dataset_names
@@ -168,8 +173,30 @@ class FitSettings(TableOptions):
         self, target: str, progress: Show = None, executor: object = None
     ) -> NodeCopyEstimator:
         """Return the estimator of a kind of target that these settings describe, not fitted yet."""
-        makers = {"class": self.classifier, "number": self.regressor}
+        makers = {
+            "class": self.classifier,
+            "number": self.regressor,
+            "tags": self.multilabel,
+        }
         return makers[target](progress, executor)
+
+    def multilabel(
+        self, progress: Show = None, executor: object = None
+    ) -> NodeCopyMultilabelClassifier:
+        """Return the estimator of tags; refuse settings that are for classes."""
+        for key in ("class_prior", "classes", "max_novelty"):
+            if getattr(self, key) != getattr(FitSettings, key):
+                raise SpecError(f"{key} is for one class per node, and labels are tags")
+        return NodeCopyMultilabelClassifier(
+            self.method,
+            calibrate=self.calibrate,
+            folds=self.folds,
+            normalise=self.normalise,
+            text_model=self.text_model,
+            random_state=self.random_state,
+            progress=progress,
+            executor=executor,
+        )
 
     def regressor(self, progress: Show = None, executor: object = None) -> NodeCopyRegressor:
         """Return the estimator of numbers; refuse settings that are for classes."""

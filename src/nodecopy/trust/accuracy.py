@@ -101,7 +101,8 @@ def estimate_accuracy(
         raise ModelError("no nodes to estimate the accuracy for")
     p = np.asarray(probabilities)
     some = np.ones(len(truth), bool) if representative is None else representative
-    correction, half = _correction(np.asarray(held_out)[some], truth[some], level)
+    own = np.asarray(held_out)[some]
+    correction, half = corrected((own.argmax(1) == truth[some]) - own.max(1), level)
     known = float(np.clip(p.max(1).mean() + correction, 0.0, 1.0))
     missing = missing or MissingMass()
     accuracy = (1 - missing.share) * known
@@ -179,19 +180,33 @@ def class_share_warnings(
     ]
 
 
-def _correction(
-    held_out: NDArray[np.floating], truth: NDArray[np.int64], level: float
-) -> tuple[float, float]:
-    """Return E(b | d), and half the width of the interval."""
+def corrected(gains: NDArray[np.floating], level: float) -> tuple[float, float]:
+    """Return E(b | d), and half the width of the interval.
+
+    Args:
+        gains: d, by how much each held-out label is above what was expected [n].
+        level: of the interval.
+    """
     from scipy.special import ndtri, stdtrit
 
-    n = len(truth)
+    n = len(gains)
     before = float(ndtri((1 + level) / 2) * np.hypot(_PRIOR, _REMAINING))
     if n == 0:
         return 0.0, before
-    d = (held_out.argmax(1) == truth) - held_out.max(1)
-    noise = (((d - d.mean()) ** 2).sum() + 0.25) / n**2
-    weight = _PRIOR**2 / (_PRIOR**2 + noise)
+    mean, noise = gains.mean(), _noise(gains)
+    weight = float(trusted(gains))
     quantile = stdtrit(max(n - 1, 1), (1 + level) / 2)
     half = float(quantile * np.sqrt(weight * noise + _REMAINING**2))
-    return weight * float(d.mean()), min(half, before)
+    return weight * float(mean), min(half, before)
+
+
+def trusted(gains: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return E(b | d) as a share of mean(d), of each column of d [n, …]."""
+    weight: NDArray[np.float64] = _PRIOR**2 / (_PRIOR**2 + _noise(gains))
+    return weight
+
+
+def _noise(gains: NDArray[np.floating]) -> Any:
+    """Return v, the variance of mean(d)."""
+    n = max(len(gains), 1)
+    return (((gains - gains.sum(0) / n) ** 2).sum(0) + 0.25) / n**2

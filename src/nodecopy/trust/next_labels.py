@@ -164,7 +164,7 @@ def next_labels(
     covers *= np.minimum(entropy[candidates][:, None] / entropy[points], 1.0)  # M_js / H_j
     covers *= weight
     chosen, gains = _greedy(covers, covered * weight, count)
-    unit = 1.0 if posterior is None else np.log(max(posterior.outputs.shape[1], 2))
+    unit = 1.0 if posterior is None else posterior.most_entropy
     return NextLabels(candidates[chosen], np.array(gains) / unit)
 
 

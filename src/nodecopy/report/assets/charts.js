@@ -189,11 +189,11 @@ function reliabilityOption() {
   const share = { min: 0, max: 1, interval: 0.25, ...inPercent };
   return {
     grid: { left: 8, right: 16, top: 30, bottom: 8, outerBoundsMode: "same" },
-    xAxis: across("confidence", share),
-    yAxis: upwards("share right", share),
+    xAxis: across(tagged ? "probability of a tag" : "confidence", share),
+    yAxis: upwards(tagged ? "share with the tag" : "share right", share),
     tooltip: tooltip(({ data: { point } }) => [
-      `Confidence ${percent(point.confidence)} on average`,
-      `${percent(point.right)} right (95% interval ${span(point.low, point.high)})`,
+      `${tagged ? "Probability" : "Confidence"} ${percent(point.confidence)} on average`,
+      `${percent(point.right)} ${tagged ? "have the tag" : "right"} (95% interval ${span(point.low, point.high)})`,
       counted(point.count, "prediction"),
     ]),
     series: [agreement(), ...points.map(interval), pointSeries(points)],

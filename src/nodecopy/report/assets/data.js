@@ -2,6 +2,7 @@
 
 const data = JSON.parse(byId("data").textContent);
 const classNames = data.classes.names;
+const tagged = data.target === "tags"; // several for each node; the last name stands for none
 const manyClasses = classNames.length > 15;
 // The classes with most predicted nodes first.
 const classOrder = [...classNames.keys()].sort(
@@ -25,13 +26,14 @@ function unpackNodes(columns) {
     names: columns.ids.map((id, i) => columns.names?.[i] || id),
     searched: columns.ids.map((id, i) => `${id}\n${columns.names?.[i] ?? ""}`.toLowerCase()),
     known: unpack(Class, columns.known),
+    knownTags: columns.knownTags && unpack(Uint8Array, columns.knownTags),
     predicted: unpack(Class, columns.predicted),
     probabilities: unpack(Uint16Array, columns.probabilities),
     entropy: unpack(Float32Array, columns.entropy),
-    novelty: unpack(Uint16Array, columns.novelty),
-    fromGraph: unpack(Float32Array, columns.fromGraph),
-    fromWeights: unpack(Float32Array, columns.fromWeights),
-    fromModel: unpack(Float32Array, columns.fromModel),
+    novelty: columns.novelty ? unpack(Uint16Array, columns.novelty) : new Uint16Array(columns.ids.length),
+    fromGraph: orZeros(columns.fromGraph, columns.ids.length),
+    fromWeights: orZeros(columns.fromWeights, columns.ids.length),
+    fromModel: orZeros(columns.fromModel, columns.ids.length),
     degree: unpack(Int32Array, columns.degree),
     sets: columns.sets && unpack(Uint8Array, columns.sets),
   };
@@ -65,7 +67,11 @@ function unpackNumbers(columns) {
   };
 }
 
-// The classes in the prediction set of a node: a bit for each, in whole bytes a node.
+function orZeros(column, n) {
+  return column ? unpack(Float32Array, column) : new Float32Array(n);
+}
+
+// The classes in the prediction set of a node, or its tags: a bit for each, in whole bytes a node.
 function setOf(i, bits = nodes.sets) {
   if (!bits) return [];
   const width = Math.ceil(classNames.length / 8);

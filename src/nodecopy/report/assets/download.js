@@ -28,14 +28,17 @@ function downloadButton(label, file, rows) {
 function nodeRows(chosen) {
   if (kind) return kind.rows(chosen);
   const named = data.nodes.names !== null;
-  const head = ["id", ...(named ? ["name"] : []), "known", "predicted", "confidence", ...classNames.map((n) => `p_${n}`)];
+  const names = tagged ? classNames.slice(0, -1) : classNames;
+  const sure = tagged ? [] : ["confidence"];
+  const head = ["id", ...(named ? ["name"] : []), "known", "predicted", ...sure, ...names.map((n) => `p_${n}`)];
+  const cell = (some) => some.map((k) => classNames[k].replace(/[\\|]/g, "\\$&")).join("|") || "[]";
   const line = (i) => [
     nodes.ids[i],
     ...(named ? [data.nodes.names[i]] : []),
-    nodes.known[i] < 0 ? "" : classNames[nodes.known[i]],
-    classNames[nodes.predicted[i]],
-    nodes.confidence[i].toFixed(4),
-    ...probabilitiesOf(i).map((p) => p.toFixed(4)),
+    nodes.known[i] < 0 ? "" : tagged ? cell(setOf(i, nodes.knownTags)) : classNames[nodes.known[i]],
+    tagged ? cell(setOf(i)) : classNames[nodes.predicted[i]],
+    ...(tagged ? [] : [nodes.confidence[i].toFixed(4)]),
+    ...probabilitiesOf(i).slice(0, names.length).map((p) => p.toFixed(4)),
   ];
   return [head, ...chosen.map(line)];
 }

@@ -28,7 +28,7 @@ function scale(from, to) {
 // A mode is a title, paint() that returns a function from a node to its colours, and key(): elements.
 function classMode(source, map) {
   return {
-    title: kind ? "Predicted number" : "Predicted class",
+    title: kind ? "Predicted number" : isTagged() ? "Clearest predicted tag" : "Predicted class",
     paint: () => {
       const own = map.classes.size === 1 ? map.classes : colouredClasses(source.predicted);
       const colour = (k) => (own.has(k) ? colourOf(k) : OTHER);
@@ -66,7 +66,8 @@ function classKey(source, map) {
     entries.push(entry(name, others, others.reduce((sum, k) => sum + counts.get(k), 0)));
   }
   entries.push(...others.map(one));
-  const words = kind ? "From dark, low, to bright, high. Press a range to see it alone." : "Pale nodes are unsure. Press a class to see it alone.";
+  const pale = `Pale nodes are unsure. Press a ${isTagged() ? "tag" : "class"} to see it alone.`;
+  const words = kind ? "From dark, low, to bright, high. Press a range to see it alone." : pale;
   return [make("ul", { class: "map-classes" }, ...entries), make("p", { class: "quiet" }, words)];
 }
 
@@ -90,7 +91,7 @@ function heldOutMode(source) {
   const looks = [
     ["--line", "--line", MARKS.none, "not held out"],
     ["--fill-2", "--edge-2", MARKS.known, kind ? "held out, and within its interval" : "held out, and predicted"],
-    ["--fill-1", "--edge-1", MARKS.suspect, kind ? "held out, and outside its interval" : "held out, another class predicted"],
+    ["--fill-1", "--edge-1", MARKS.suspect, kind ? "held out, and outside its interval" : isTagged() ? "held out, other tags predicted" : "held out, another class predicted"],
   ];
   return {
     title: "Mistakes of held-out labels",

@@ -18,20 +18,23 @@ const SHAPES = [
 // Parts of a doubt that are smaller than this share of it are not shown.
 const LEAST_PART = 0.01;
 // Entropy as a share of what it is where all classes are equally probable.
-const doubt = (entropy) => entropy / Math.log(Math.max(classNames.length, 2));
+const doubt = (entropy) => entropy / mostEntropy();
 
 // With more classes than colours, those with most predicted nodes have different ones.
 const lookOf = (k) => (classNames.length > COLOURS ? (classRanks[k] ?? k) : k);
 // Other node types, which have no class, are grey squares, diamonds and so on.
 const colourOf = (k) => (k < 0 ? COLOURS - 1 : lookOf(k) % COLOURS);
 const shapeOf = (k) => SHAPES[(k < 0 ? 1 - 2 * (k + 1) : lookOf(k)) % SHAPES.length];
+const mostEntropy = () =>
+  isTagged() ? (classNames.length - 1) * Math.log(2) : Math.log(Math.max(classNames.length, 2));
+const isTagged = () => typeof tagged !== "undefined" && tagged;
 const nameOf = (k) => (k < 0 ? otherTypes[-k - 1] : classNames[k]);
 
 const KEPT_AT_END = 8;
 
 // From chance, which is hollow, to certainty, which is full.
 function fullness(confidence) {
-  const chance = 1 / classNames.length;
+  const chance = isTagged() ? 0 : 1 / classNames.length;
   return 0.08 + 0.92 * Math.max(0, (confidence - chance) / (1 - chance));
 }
 
@@ -80,11 +83,23 @@ function className(k) {
   return make("span", { class: "name", title: name }, classMark(k), text);
 }
 
-// What is predicted for a node, and known of it.
-const predictedCell = (i) => (kind ? kind.predicted(i) : className(nodes.predicted[i]));
-const knownName = (i) => (kind ? kind.known(i) : className(nodes.known[i]));
+// What is predicted for a node, and known of it: its class, its number or its tags.
+const predictedCell = (i) => {
+  if (isTagged() && nodes.predicted[i] >= 0) return tagList(setOf(i));
+  return kind ? kind.predicted(i) : className(nodes.predicted[i]);
+};
+const knownName = (i) => {
+  if (isTagged()) return tagList(setOf(i, nodes.knownTags));
+  return kind ? kind.known(i) : className(nodes.known[i]);
+};
 const predictedWords = (i) =>
   kind ? kind.words(i) : `${shortened(nameOf(nodes.predicted[i]), 80)}${sureness(i)}`;
+
+function tagList(some) {
+  if (some.length === 0) return className(classNames.length - 1);
+  const title = some.map((k) => shown(nameOf(k))).join(", ");
+  return make("span", { class: "tags", title }, ...some.map(className));
+}
 
 function nodeButton(i) {
   const button = make("button", { type: "button", class: "plain" }, idText(i));

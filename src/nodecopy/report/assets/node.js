@@ -25,7 +25,8 @@ function fillPanel(panel, node) {
     panel.append(...evidenceParts(evidenceOf(node), nodes.names[node]));
   }
   if (hasClass && !kind) {
-    panel.append(make("h3", {}, "Class probabilities"), probabilityBars(node), ...setWords(node));
+    const title = tagged ? "Tag probabilities" : "Class probabilities";
+    panel.append(make("h3", {}, title), probabilityBars(node), ...(tagged ? [] : setWords(node)));
     if (nodes.novelty[node] >= 50) {
       const novelty = percent(nodes.novelty[node] / 1000);
       panel.append(make("p", { class: "quiet" }, `With a probability of ${novelty} it belongs to none of the classes.`));
@@ -35,12 +36,31 @@ function fillPanel(panel, node) {
   fillNeighbourhood(around, node); // when it is in the page, and has a width
 }
 
+function tagVerdict(node) {
+  const text = make("p", {}, "Predicted: ", predictedCell(node), make("br"));
+  if (nodes.known[node] < 0) text.append("Its tags are not known. ");
+  else text.append("Known: ", knownCell(node), make("br"));
+  data.suspectLabels.nodes.forEach((suspect, at) => {
+    if (suspect !== node) return;
+    const { tag, given, probability } = data.suspectLabels;
+    text.append(className(tag[at]), ` is ${given[at] ? "given" : "missing"}, wrongly with a probability of ${percent(probability[at])}. `);
+  });
+  return text;
+}
+
 function verdict(node) {
   const { predicted, known, confidence, degree } = nodes;
   const sure = ` with a confidence of ${percent(confidence[node])}. `;
   const neighbours = `It has ${degree[node] ? counted(degree[node], "neighbour") : "no neighbours"}.`;
   if (predicted[node] < 0) {
     return make("p", {}, className(predicted[node]), kind ? " have no number. " : " have no classes. ", neighbours);
+  }
+  const rank = data.next.nodes.indexOf(node) + 1;
+  const place = rank ? ` It is number ${rank} on the list of what to label next.` : "";
+  if (tagged) {
+    const text = tagVerdict(node);
+    text.append(neighbours, place);
+    return text;
   }
   const text = make("p", {}, "Predicted ", predictedCell(node), kind ? `${kind.between(node)}. ` : sure);
   if (known[node] < 0) {
@@ -49,9 +69,7 @@ function verdict(node) {
     const same = kind ? !kind.differs(node) : known[node] === predicted[node];
     text.append("Its known label is ", knownName(node), same ? ". " : ", which differs. ");
   }
-  text.append(neighbours);
-  const rank = data.next.nodes.indexOf(node) + 1;
-  if (rank) text.append(` It is number ${rank} on the list of what to label next.`);
+  text.append(neighbours, place);
   const suspect = data.suspectLabels.nodes.indexOf(node);
   if (suspect >= 0) {
     const probability = percent(data.suspectLabels.probability[suspect]);
@@ -85,7 +103,7 @@ function probabilityBars(node) {
   const list = make("ul", { class: "bars" }, ...bars(order.slice(0, BARS_AT_FIRST)));
   const host = make("div", {}, list);
   if (order.length > BARS_AT_FIRST) {
-    const more = make("button", { type: "button" }, `Show all ${order.length} classes`);
+    const more = make("button", { type: "button" }, `Show all ${order.length} ${tagged ? "tags" : "classes"}`);
     more.addEventListener("click", () => {
       list.append(...bars(order.slice(BARS_AT_FIRST)));
       more.remove();
@@ -185,12 +203,12 @@ function key({ centre, near, inner, outer }) {
 }
 
 function drawnWords({ inner, outer, missing, missingBeyond }) {
+  const shape = isTagged()
+    ? "Shape and colour show the tag that is predicted most clearly, with the number of neighbours; "
+    : "Shape and colour show the predicted class, with the number of neighbours in it; ";
   const words = kind
     ? ["Shape and colour show the range of the predicted number, with how many neighbours are in it."]
-    : [
-        "Shape and colour show the predicted class, with the number of neighbours in it; ",
-        "the fuller a mark, the surer the prediction.",
-      ];
+    : [shape, "the fuller a mark, the surer the prediction."];
   if (missing > 0) {
     words.push(` ${counted(inner.length, "neighbour")} drawn, `);
     words.push(`those that count most or have a label first; ${whole(missing)} left out.`);

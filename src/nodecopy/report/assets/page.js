@@ -2,6 +2,7 @@
 
 function start() {
   watchTheme();
+  if (tagged) speakOfTags();
   showSummary();
   showMap();
   if (kind) kind.sections();

@@ -22,6 +22,11 @@ function showMap() {
 function mapWords(i) {
   const { predicted, known, confidence } = nodes;
   if (predicted[i] < 0) return [shortened(nameOf(predicted[i]), 40)];
+  if (tagged) {
+    const named = (some) => shortened(some.map(nameOf).join(", ") || nameOf(classNames.length - 1), 80);
+    const words = [named(setOf(i))];
+    return known[i] < 0 ? words : [...words, `known: ${named(setOf(i, nodes.knownTags))}`];
+  }
   const words = [kind ? kind.words(i) : `${shortened(nameOf(predicted[i]), 40)}, ${percent(confidence[i])}`];
   const label = kind ? kind.number(nodes.knownValue[i]) : shortened(nameOf(known[i]), 40);
   if (known[i] >= 0) words.push(`known label: ${label}`);
@@ -49,11 +54,11 @@ function mapColumns() {
   const own = COLUMNS.filter(({ key, number }) => number && key !== "confidence").map(({ key, title }) =>
     ranked(title, nodes[key], formats[key] ?? inDoubt),
   );
-  const novelty = ranked("None of the classes", nodes.novelty, (value) => percent(value / 1000));
+  const novelty = tagged ? [] : [ranked("None of the classes", nodes.novelty, (value) => percent(value / 1000))];
   const k = classNames.length;
   const shares = classNames.slice(0, k > MAP_PROBABILITIES ? 0 : k).map((name, c) => {
     const values = nodes.names.map((_, i) => nodes.probabilities[i * k + c] / 10000);
     return ranked(`Probability of ${name}`, values, percent);
   });
-  return [...given, ...own, novelty, ...shares];
+  return [...given, ...own, ...novelty, ...shares];
 }

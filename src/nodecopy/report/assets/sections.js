@@ -27,7 +27,8 @@ function showSummary() {
 function answerCard({ title, value, words }) {
   const first = data.next.nodes[0];
   const said = value ? [value] : ["Label ", nodeButton(first)];
-  const links = { "How good?": "#trust", "Where unsure?": kind ? "#trust" : "#confusion", "What next?": "#next" };
+  const unsure = data.confusion ? "#confusion" : tagged ? "#nodes" : "#trust";
+  const links = { "How good?": "#trust", "Where unsure?": unsure, "What next?": "#next" };
   const more = make("a", { href: links[title] }, "More");
   return make("div", {}, make("h2", {}, title), make("p", { class: "value" }, ...said), make("p", {}, `${words} `, more));
 }
@@ -57,7 +58,7 @@ function showClasses() {
   };
   drawClasses(classOrder.slice(0, CLASSES_AT_FIRST));
   if (classOrder.length > CLASSES_AT_FIRST) {
-    const more = make("button", { type: "button" }, `Show all ${classOrder.length} classes`);
+    const more = make("button", { type: "button" }, `Show all ${classOrder.length} ${tagged ? "tags" : "classes"}`);
     more.addEventListener("click", () => {
       forget(byId("class-chart"));
       drawClasses(classOrder);
@@ -65,18 +66,51 @@ function showClasses() {
     });
     byId("class-figure").after(more);
   }
+  const further = tagged ? tagColumns() : [];
   const rows = classOrder.map((k) => [
     className(k),
     whole(known[k]),
     whole(predicted[k]),
     whole(Math.round(expected[k])),
+    ...further.map(([, values]) => (values[k] == null ? "–" : percent(values[k]))),
   ]);
-  byId("class-table").append(
-    plainTable(["Class", "#Known labels", "#Predicted", "#Expected"], rows),
-  );
+  const headings = [tagged ? "Tag" : "Class", "#Known labels", "#Predicted", "#Expected"];
+  byId("class-table").append(plainTable([...headings, ...further.map(([title]) => title)], rows));
+}
+
+// What the table of tags has beside counts.
+function tagColumns() {
+  const { threshold, precision, recall } = data.classes;
+  const held = precision ? [["#Precision, held out", precision], ["#Recall, held out", recall]] : [];
+  return [["#Threshold", threshold], ...held];
+}
+
+// The page speaks of classes; here of tags.
+function speakOfTags() {
+  document.querySelector('nav a[href="#classes"]').textContent = "Tags";
+  byId("classes").querySelector("h2").textContent = "Tags";
+  byId("classes").querySelector("p").textContent =
+    "Nodes known to have each tag beside those predicted to have it, as shares of all tags. The expected share adds up the probabilities.";
+  const select = byId("class-filter");
+  select.previousSibling.textContent = "Predicted tag";
+  select.options[0].textContent = "all tags";
+  byId("label-filter").querySelector('[value="novel"]').remove();
+  byId("label-filter").querySelector('[value="differs"]').textContent = "known tags differ from predicted";
+  byId("nodes").querySelector("p.quiet").textContent =
+    "Arrow keys, Page Up, Page Down, Home and End move through the rows; Enter opens a node. “Doubt” is how undecided its tags are on average: 0% is certain, 100% no idea. Marks have the colour of the tag that is predicted most clearly: its probability is the largest multiple of its threshold.";
+}
+
+// What does not apply to the labels of this page is not there.
+function leaveOut(id, link = id) {
+  byId(id).remove();
+  document.querySelector(`nav a[href="#${link}"]`)?.parentElement.remove();
 }
 
 function showConfidence() {
+  if (!data.confidence) {
+    byId("confidence-chart").closest(".pair > div").remove();
+    return;
+  }
   const counts = data.confidence.counts;
   byId("confidence-words").append(data.confidence.sentence);
   draw(byId("confidence-chart"), "Histogram of confidence; a table follows", confidenceOption);
@@ -86,6 +120,10 @@ function showConfidence() {
 }
 
 function showReliability() {
+  if (!data.reliability) {
+    leaveOut("trust");
+    return;
+  }
   const { points = [], sentence } = data.reliability;
   byId("reliability-words").append(sentence);
   if (points.length === 0) {
@@ -105,11 +143,15 @@ function showReliability() {
     whole(p.count),
   ]);
   byId("reliability-table").append(
-    plainTable(["#Mean confidence", "#Right", "#95% interval", "#Predictions"], rows),
+    plainTable([...(tagged ? ["#Mean probability", "#Have the tag"] : ["#Mean confidence", "#Right"]), "#95% interval", "#Predictions"], rows),
   );
 }
 
 function showSets() {
+  if (!data.sets) {
+    leaveOut("sets");
+    return;
+  }
   const { counts = [], coverage, sentence } = data.sets;
   byId("sets-words").append(sentence);
   if (counts.length === 0) {
@@ -134,24 +176,27 @@ function showNext() {
     whole(rank + 1),
     nodeButton(i),
     predictedCell(i),
-    ...(kind ? kind.trust(i) : [percent(nodes.confidence[i])]),
+    ...(kind ? kind.trust(i) : tagged ? [] : [percent(nodes.confidence[i])]),
     gain[rank].toFixed(1),
   ]);
-  const trust = kind ? kind.trustHeadings : ["#Confidence"];
+  const trust = kind ? kind.trustHeadings : tagged ? [] : ["#Confidence"];
   const headings = ["#Rank", "Node", "Predicted", ...trust, "#Gain, in nodes"];
   byId("next-list").append(make("p", {}, sentence));
   if (total) byId("next-list").append(growingTable(headings, rows, total, "next_labels.csv"));
 }
 
 function showSuspectLabels() {
-  const { nodes: chosen, predicted, probability, total, sentence } = data.suspectLabels;
+  const { nodes: chosen, predicted, tag, given, probability, total, sentence } = data.suspectLabels;
   const rows = chosen.map((i, rank) => [
     nodeButton(i),
-    knownName(i),
-    kind ? kind.number(predicted[rank]) : className(predicted[rank]),
+    ...(tagged
+      ? [className(tag[rank]), given[rank] ? "given" : "missing"]
+      : [knownName(i), kind ? kind.number(predicted[rank]) : className(predicted[rank])]),
     percent(probability[rank]),
   ]);
-  const headings = ["Node", "Known label", "Predicted without it", "#Known one is wrong"];
+  const headings = tagged
+    ? ["Node", "Tag", "Suspect because it is", "#That is wrong"]
+    : ["Node", "Known label", "Predicted without it", "#Known one is wrong"];
   const host = byId("suspect-label-list");
   host.append(make("p", {}, sentence));
   if (total) host.append(growingTable(headings, rows, total, "suspect_labels.csv"));
@@ -175,6 +220,10 @@ function showPairs(name, { nodes: ends, relation, total, sentence }, values, tex
 }
 
 function showComponents() {
+  if (!data.components) {
+    leaveOut("components");
+    return;
+  }
   const { sentence, rows = [] } = data.components;
   byId("components-words").append(sentence);
   if (rows.length === 0) return;
@@ -182,14 +231,19 @@ function showComponents() {
     name,
     source,
     percent(weight),
-    ...(kind ? [kind.number(error)] : [percent(right), span(low, high)]),
+    ...(kind ? [kind.number(error)] : right === undefined ? [] : [percent(right), span(low, high)]),
   ]);
-  const scores = kind ? ["#Root mean squared error"] : ["#Right", "#95% interval"];
+  const shares = rows[0].right === undefined ? [] : ["#Right", "#95% interval"];
+  const scores = kind ? ["#Root mean squared error"] : shares;
   const headings = ["Component", "Learns from", "#Weight", ...scores];
   byId("components-table").append(plainTable(headings, cells));
 }
 
 function showConfusion() {
+  if (!data.confusion) {
+    leaveOut("confusion");
+    return;
+  }
   const { sentence, counts, pairs = [] } = data.confusion;
   byId("confusion-words").append(sentence);
   if (counts) byId("confusion-table").append(confusionMatrix(counts));

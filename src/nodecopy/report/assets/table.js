@@ -8,7 +8,7 @@ const CLASS_COLUMNS = [
     title: "Predicted",
     width: "minmax(9.5rem, 1.2fr)",
     narrow: "8.5rem",
-    cell: (i) => className(nodes.predicted[i]),
+    cell: predictedCell,
   },
   {
     key: "confidence",
@@ -24,16 +24,18 @@ const CLASS_COLUMNS = [
   inDoubt("fromGraph", "Between networks", "6.5rem"),
   inDoubt("fromWeights", "Within a network", "6.5rem"),
   inWhole("degree", "Degree", "5rem"),
-  inWhole("setSize", "Set size", "5rem"),
+  inWhole("setSize", tagged ? "Tags" : "Set size", "5rem"),
 ];
+const shownOfClasses = ({ key }) =>
+  (!/^(from|set)/.test(key) || matters(key)) && !(tagged && key === "confidence");
 const COLUMNS = kind
   ? [CLASS_COLUMNS[0], ...kind.columns, inWhole("degree", "Degree", "5rem")]
-  : CLASS_COLUMNS.filter(({ key }) => !/^(from|set)/.test(key) || matters(key));
+  : CLASS_COLUMNS.filter(shownOfClasses);
 const LABEL_FILTERS = {
   labelled: (i) => nodes.known[i] >= 0,
   unlabelled: (i) => nodes.known[i] < 0,
   novel: (i) => nodes.novelty[i] >= 500,
-  differs: (i) => nodes.known[i] >= 0 && (kind ? kind.differs(i) : nodes.known[i] !== nodes.predicted[i]),
+  differs: (i) => nodes.known[i] >= 0 && (kind ? kind.differs(i) : labelDiffers(i)),
 };
 const filter = { query: "", predicted: -1, labels: "", key: "id", direction: 1 };
 const grid = { matches: new Uint32Array(0), active: 0, rows: new Map() };
@@ -76,18 +78,24 @@ function knownCell(i) {
   return nodes.known[i] < 0 ? make("span", { class: "absent" }, "–") : knownName(i);
 }
 
+function labelDiffers(i) {
+  return tagged ? String(setOf(i)) !== String(setOf(i, nodes.knownTags)) : nodes.known[i] !== nodes.predicted[i];
+}
+
 function matching() {
   const query = filter.query.toLowerCase();
   const members = [];
   for (let i = 0; i < nodes.ids.length; i++) {
     if (nodes.predicted[i] < 0) continue;
-    if (filter.predicted >= 0 && nodes.predicted[i] !== filter.predicted) continue;
+    if (filter.predicted >= 0 && !isPredicted(i, filter.predicted)) continue;
     if (filter.labels && !LABEL_FILTERS[filter.labels](i)) continue;
     if (query && !nodes.searched[i].includes(query)) continue;
     members.push(i);
   }
   return Uint32Array.from(members);
 }
+
+const isPredicted = (i, k) => nodes.predicted[i] === k || (tagged && setOf(i).includes(k));
 
 // Nodes are numbered in the order of their ids, so that number breaks ties, and sorts by id.
 function sorted(members) {

@@ -35,7 +35,8 @@ function evidenceParts(why, name) {
   const range = [Math.min(...ends), Math.max(...ends, Math.min(...ends) + 0.01)];
   const host = make("div", { class: "falls" });
   host.append(...several.map((one) => waterfall(one, range, several.length > 1)));
-  return [make("h3", {}, kind ? "Why this number" : "Why this class"), host, compareButton(name, why)];
+  const tag = why.tag === undefined ? "Why this class" : "Why this tag, or not";
+  return [make("h3", {}, kind ? "Why this number" : tag), host, compareButton(name, why)];
 }
 
 function compareButton(name, why) {
@@ -69,10 +70,16 @@ function waterfall({ name, why }, range, named) {
   );
 }
 
+// What is explained: a class rather than the next, or a tag rather than not.
+function questionOf(why) {
+  if (why.tag === undefined) return [className(why.label), " rather than ", className(why.against)];
+  return why.has ? [className(why.tag), " rather than not"] : ["Not ", className(why.tag), " rather than with it"];
+}
+
 function classFall(why, bars, range, total, share) {
   const words = "? From even odds, each piece of evidence makes it more likely (right) or less (left).";
   return [
-    make("p", {}, className(why.label), ` rather than `, className(why.against), words),
+    make("p", {}, ...questionOf(why), words),
     make("ul", { class: "waterfall" }, ...bars, axisRow(range)),
     make("p", {}, `Together ${times(total)} (${signed(total)} in log-odds): `, make("strong", {}, percent(share)), " of the two."),
   ];

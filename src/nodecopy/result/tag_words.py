@@ -1,0 +1,328 @@
+"""What is said of several tags per node: on the terminal, in summary.json, on the page."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.core.errors import counted, listed, shortened
+from nodecopy.core.metrics import wilson_interval
+from nodecopy.core.rng import stream
+from nodecopy.graph import Graph
+from nodecopy.predictions import COLOURS
+from nodecopy.result.tag_table import tag_bars
+from nodecopy.result.words import SUSPECT, Rows, Words, packed
+from nodecopy.trust.components import weights_in_words
+from nodecopy.trust.explanation import Explanation
+from nodecopy.trust.tags import EstimatedScore
+
+if TYPE_CHECKING:
+    from nodecopy.result.tags import TagResult
+
+# Bins of probability in the diagram of calibration, and a probability that settles a tag.
+_BINS, _SURE = 10, 0.9
+# What a node without tags is called on the page.
+NO_TAG = "no tag"
+# Tags that a sentence names.
+_NAMED = 5
+
+
+class TagWords(Words):
+    """What is said of tags."""
+
+    _of: TagResult
+    noun = "tags"
+
+    def line_rows(self) -> Rows:
+        """Return the number of tags, how many nodes get, and the estimated F1."""
+        predicted = self._of.predicted()[self._of.without_label]
+        none = f"{np.mean(~predicted.any(1)):.0%} of the nodes get none"
+        return [
+            ("tags", f"{len(self._of.names)}{self._left_out()}"),
+            ("predicted", f"{predicted.sum(1).mean():.2f} tags per node; {none}"),
+            ("F1", self._estimated()),
+        ]
+
+    def trust_rows(self) -> Rows:
+        """Return how many pairs of a node and a tag are settled."""
+        p = self._of.probabilities[self._of.without_label]
+        sure = np.mean((p >= _SURE) | (p <= 1 - _SURE))
+        return [("settled", f"{sure:.0%} of all pairs of a node and a tag, with {_SURE:.0%}")]
+
+    def numbers(self) -> dict[str, Any]:
+        """Return counts of each tag, and what held-out labels tell; null where none were."""
+        result = self._of
+        held, suspects = result.held_out, result.lists.suspect_labels
+        estimate = None
+        if result.estimate is not None:
+            estimate = asdict(result.estimate)
+            estimate["ranking"] = None if np.isnan(result.estimate.ranking) else estimate["ranking"]
+        return {
+            "tags": self._tag_rows(),
+            "left_out": list(result.left_out),
+            "estimated_f1": estimate,
+            "why_not_estimated": result.why_not_estimated or None,
+            "held_out_labels": 0 if held is None else len(held.nodes),
+            "components": [
+                {"name": one.name, "learns_from": one.source, "weight": float(one.weight)}
+                for one in result.components
+            ],
+            "suspect_labels": None if suspects is None else len(suspects.nodes),
+        }
+
+    def _tag_rows(self) -> list[dict[str, Any]]:
+        """Return how many nodes are known, predicted and expected to have each tag."""
+        tags = self._tags()
+        keys = "names", "known", "predicted", "expected", "threshold"
+        names = "tag", *keys[1:]
+        rows = zip(*(tags[key] for key in keys), strict=False)  # without that of no tag
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def quality(self) -> tuple[str, str]:
+        """Say how good the predicted tags should be."""
+        estimate = self._of.estimate
+        if estimate is None:
+            return "unknown", f"F1 was not estimated: {self._of.why_not_estimated}."
+        micro, macro = _interval(estimate.micro_f1), _interval(estimate.macro_f1)
+        return (
+            f"{estimate.micro_f1.value:.0%}",
+            f"is the estimated F1 of all predicted tags ({micro}), and "
+            f"{estimate.macro_f1.value:.0%} ({macro}) its mean over tags, going by "
+            f"{counted(estimate.num_labels, 'held-out label')}. F1 is the harmonic mean of the "
+            "share of predicted tags that are right and the share of true tags that are predicted.",
+        )
+
+    def doubt(self) -> tuple[str, str]:
+        """Say how many tags are undecided, and which tag the most."""
+        p = self._of.probabilities[self._of.without_label]
+        undecided = (p > 1 - _SURE) & (p < _SURE)
+        most = int(undecided.sum(0).argmax())
+        return (
+            f"{undecided.sum(1).mean():.1f} of {p.shape[1]:,}",
+            f"tags of a node are undecided on average, with a probability between {1 - _SURE:.0%} "
+            f"and {_SURE:.0%}. “{shortened(str(self._of.names[most]))}” is undecided most often, "
+            f"for {undecided[:, most].mean():.0%} of the nodes.",
+        )
+
+    def known(self) -> str:
+        """Return how many tags there are."""
+        return f"with {len(self._of.names):,} tags"
+
+    def summary(self) -> list[str]:
+        """Say what was predicted, and how good it can be expected to be."""
+        labels, held_out = self._of.labels, self._of.held_out
+        known = int(np.count_nonzero(labels >= 0))
+        trust = f"How good predictions are was not estimated: {self._of.why_not_estimated}."
+        if held_out is not None and self._of.estimate is not None:
+            trust = (
+                "F1 was estimated from the probabilities, and from "
+                f"{counted(len(held_out.nodes), 'held-out label')}. It holds for nodes like the "
+                "labelled ones, if the known tags are right and complete."
+            )
+            if not np.isnan(ranking := self._of.estimate.ranking):
+                trust += (
+                    f" Ranked by probability, the tags of a held-out node come first: the mean "
+                    f"precision at each of its tags is {ranking:.0%}."
+                )
+        left = self._left_out()
+        left = f" {left[2:3].upper()}{left[3:]}." if left else ""
+        return [
+            f"{counted(known, 'node')} of {len(labels):,} came with known tags. From these, the "
+            f"other {len(labels) - known:,} got a probability for each of {len(self._of.names):,} "
+            "tags. A tag is predicted where its probability is above its threshold, which lies "
+            f"between those of the largest expected F1 of this tag and of all tags.{left}",
+            trust,
+        ]
+
+    def suspects(self) -> str:
+        """Say how many known tags are contradicted, and how many of them may be wrong."""
+        count, wrong = len(self._of.lists.suspect_labels.nodes), self._of.lists.probably_wrong
+        listed_count = self.listed_suspects()
+        contradict = (
+            f"Held-out predictions contradict {counted(count, 'known tag')}, which a node has or "
+            "lacks"
+        )
+        if listed_count == 0:
+            return (
+                f"{contradict}, but none of these is likely wrong: each with less than "
+                f"{SUSPECT:.0%}. suspect_labels.csv lists them."
+            )
+        return (
+            f"{contradict}; {wrong:,} of these are more likely wrong than right, and "
+            f"{listed_count:,}, wrong with {SUSPECT:.0%} or more, are listed. Look before you "
+            "change a tag: an odd node with true tags looks the same."
+        )
+
+    def suspect_values(self) -> dict[str, NDArray[Any]]:
+        """Return the tag, whether the node is known to have it, and how probably that is wrong."""
+        suspects = self._of.suspect_labels
+        known = suspects.known.astype(np.int64)
+        return {"tag": suspects.tags, "given": known, "probability": suspects.probability}
+
+    def sections(self) -> dict[str, Any]:
+        """Return counts of tags, and where labels were held out, how well each is predicted."""
+        sections: dict[str, Any] = {"classes": self._tags()}
+        if self._of.held_out is None:
+            return sections
+        return sections | {"reliability": self._reliability(), "components": self._components()}
+
+    def _tags(self) -> dict[str, Any]:
+        """Return known, predicted and expected nodes of each tag; of held-out labels, what fits."""
+        result = self._of
+        known, predicted = result.known[result.labels >= 0], result.predicted()
+        tags: dict[str, Any] = {
+            "names": [*result.names.tolist(), NO_TAG],
+            "known": [*known.sum(0).tolist(), int((~known.any(1)).sum())],
+            "predicted": [*predicted.sum(0).tolist(), int((~predicted.any(1)).sum())],
+            "expected": [
+                *result.probabilities.sum(0).round(1).tolist(),
+                round(float(none_of(result.probabilities).sum()), 1),
+            ],
+            "threshold": result.thresholds.round(4).tolist(),
+        }
+        if (held := result.held_out) is None:
+            return tags
+        guessed = result.predicted(held.probabilities)
+        both = (guessed & held.truth).sum(0)
+        return tags | {
+            "precision": _shares(both, guessed.sum(0)),
+            "recall": _shares(both, held.truth.sum(0)),
+        }
+
+    def _reliability(self) -> dict[str, Any]:
+        """Say whether probabilities can be taken at their word; a point for each bin of them."""
+        held = self._of.held_out
+        p, truth = held.probabilities.ravel(), held.truth.ravel()
+        place, points = np.minimum((p * _BINS).astype(int), _BINS - 1), []
+        for here in (place == at for at in range(_BINS)):
+            if here.any():
+                right, count = float(truth[here].mean()), int(here.sum())
+                low, high = wilson_interval(right, count)
+                point = {"confidence": float(p[here].mean()), "right": right, "low": low}
+                points.append({k: round(v, 4) for k, v in point.items()} | {"high": round(high, 4)})
+                points[-1]["count"] = count
+        sentence = (
+            f"Over {counted(len(held.nodes), 'held-out label')}, a node was expected to have "
+            f"{p.sum() / len(held.nodes):.2f} tags, and has {truth.sum() / len(held.nodes):.2f}. "
+            "On the dashed line, the share of nodes that have a tag equals its probability; lines "
+            "are 95% intervals, as if tags of a node were independent."
+        )
+        return {"sentence": sentence, "points": points}
+
+    def _components(self) -> dict[str, Any]:
+        """Say what the pools of the tags are made of."""
+        components = self._of.components
+        if not components:
+            return {"sentence": "The method is a single component."}
+        words = weights_in_words(components)
+        sentence = f"A prediction is a weighted mean, on average over tags: {words}."
+        rows = [
+            {"name": one.name, "source": one.source, "weight": one.weight} for one in components
+        ]
+        return {"sentence": sentence, "rows": rows}
+
+    def node_columns(self, nodes: NDArray[np.int64]) -> dict[str, Any]:
+        """Return tags, probabilities and doubt; a node of another type has no tag."""
+        result, given = self._of, self._of.nodes("report")
+        own = nodes < len(result.labels)
+        sizes = list(given.node_types.values()) or [len(given.labels)]
+        other = np.repeat(np.arange(len(sizes)), sizes)[nodes]  # 0 for nodes that have tags
+        at = np.where(own, nodes, 0)
+        posterior = result.posterior.take(at)
+        p = posterior.probabilities
+        with_none = np.hstack([p, none_of(p)[:, None]])
+        predicted = result.predicted(p) & own[:, None]
+        # Coloured by the clearest tag; the number after the last is none.
+        first = np.where(predicted.any(1), result.clearest(p), p.shape[1])
+
+        dtype = np.int16 if p.shape[1] < 2**15 - 1 else np.int32
+
+        def bits(rows: NDArray[np.bool_]) -> str:
+            """Return a bit for each tag, in whole bytes a node."""
+            some = np.pad(rows, ((0, 0), (0, 1)))  # the last name stands for none
+            return packed(np.packbits(some, axis=1, bitorder="little"), np.uint8)
+
+        return {
+            "known": packed(np.where(given.labels[nodes] >= 0, 0, -1), dtype),
+            "knownTags": bits(result.known[at] & own[:, None]),
+            "predicted": packed(np.where(own, first, -other), dtype),
+            "sets": bits(predicted),
+            "probabilities": packed((with_none * 10_000).round(), np.uint16),
+            "entropy": packed(posterior.entropy * own, np.float32),
+        }
+
+    def evidence(self, why: Explanation) -> dict[str, Any]:
+        """Return the tag that is explained, and whether the node has it, rather than not."""
+        has = str(why.label) in self._of.tags.names and str(why.against) == f"not {why.label}"
+        return {"tag": self._of.place_of(str(why.label if has else why.against)), "has": has}
+
+    def relation(self, relation: Graph) -> tuple[float, str]:
+        """Say how much more often linked nodes share a predicted tag than others."""
+        p = np.zeros((self._of.given.num_nodes, len(self._of.names)))
+        p[: len(self._of.labels)] = self._of.predicted()
+        ends = relation.row_of_entry(), relation.indices
+        share = float(np.mean((p[ends[0]] * p[ends[1]]).any(1))) if len(ends[1]) else 0.0
+        order = stream(self._of.seed, "edges by chance").permutation(len(ends[1]))
+        chance = float(np.mean((p[ends[0]] * p[ends[1][order]]).any(1))) if len(order) else 0.0
+        return share - chance, (
+            f"{share:.0%} of the edges join nodes that share a tag, {chance:.0%} would by chance"
+        )
+
+    def shades(self, nodes: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[tuple[str, float]]]:
+        """Return the colour of the clearest predicted tag; grey without any."""
+        count, result = len(self._of.names), self._of
+        own = np.full(result.given.num_nodes, count)
+        some = np.asarray(result.predicted().any(1))
+        clearest = result.clearest(result.probabilities)
+        own[: len(some)] = np.where(some, clearest, count)
+        shades = [(COLOURS[t % len(COLOURS)], 1.0) for t in range(count)]
+        return own[nodes], [*shades, (COLOURS[-1], 0.45)]
+
+    def notebook_rows(self) -> Rows:
+        """Return labels, tags and the estimated F1."""
+        rows = [
+            ("known labels", f"{np.count_nonzero(self._of.labels >= 0):,}"),
+            ("tags", f"{len(self._of.names):,}"),
+        ]
+        return [*rows, ("estimated F1", self._estimated())] if self._of.estimate else rows
+
+    def notebook_chart(self) -> str:
+        """Return a bar for each tag."""
+        return tag_bars(self._of.tags.names, self._of.known, self._of.predicted())
+
+    def _estimated(self) -> str:
+        estimate = self._of.estimate
+        if estimate is None:
+            return f"not estimated: {self._of.why_not_estimated}"
+        return (
+            f"micro about {estimate.micro_f1.value:.0%} ({_interval(estimate.micro_f1)}), macro "
+            f"about {estimate.macro_f1.value:.0%} ({_interval(estimate.macro_f1)}), from "
+            f"{estimate.num_labels:,} known labels, each held out in turn"
+        )
+
+    def _left_out(self) -> str:
+        """Say which tags are not predicted; empty where all are."""
+        names = self._of.left_out
+        if not names:
+            return ""
+        shown = listed([repr(shortened(name)) for name in names[:_NAMED]], len(names))
+        return f"; not predicted, with too few labels: {shown}"
+
+
+def none_of(probabilities: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return the probability that a node has no tag, as if tags were independent [n]."""
+    absent = np.log1p(-np.minimum(probabilities, 1 - 1e-9)).sum(1)
+    return np.asarray(np.exp(absent), np.float64)
+
+
+def _interval(score: EstimatedScore) -> str:
+    return f"95% interval {score.low:.0%} to {score.high:.0%}"
+
+
+def _shares(part: NDArray[np.int64], whole: NDArray[np.int64]) -> list[float | None]:
+    """Return ratios, None where there is nothing to divide by."""
+    each = zip(part.tolist(), whole.tolist(), strict=True)
+    return [round(some / of, 4) if of else None for some, of in each]
