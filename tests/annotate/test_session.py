@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from nodecopy.annotate import Session
+from nodecopy.annotate.kinds import KINDS
 from nodecopy.annotate.refit import Fit, Labels, Refitter
 from nodecopy.core.errors import InputError
 from nodecopy.estimator import NodeCopyClassifier
@@ -349,7 +350,7 @@ def test_only_the_newest_labels_are_fitted(tables: Tables, opened: Opened) -> No
         published.set()
         assert go_on.wait(LIMIT)
 
-    refitter = Refitter(tables.settings(), table, publish)
+    refitter = Refitter(tables.settings(), KINDS["class"], table, publish)
     refitter.ask(make_labels(1))
     assert published.wait(LIMIT)
     for version in (2, 3, 4):

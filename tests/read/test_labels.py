@@ -65,7 +65,6 @@ def test_ids_match_by_their_text_whatever_the_file(read, parquet):
         ),
         ("id,label\nA,x\n", "'A' .line 2.*the graph has 'a', "),
         ("a,x\nb,y\na,y\n", r"1 id .* disagree: .*'a', 'x' \(line 1\), 'a', 'y' \(line 3\)"),
-        ("a,0.5\nb,0.25\n", r"2 labels with a fraction: '0.5' \(line 1\), '0.25'"),
         ("a,\nb,nan\n", "holds no label"),
         ("a,x\n,y\n,z\n", r"2 rows without an id: '', 'y' \(line 2\)"),
         ("id,his topic,extra\na,x,1\n", "topic', 'extra'.*`label_columns`"),

@@ -23,8 +23,8 @@ def test_the_components_of_the_default_have_names_weights_and_held_out_labels():
     )
     truth = result.held_out.truth
     commonest = np.bincount(truth).max() / len(truth)
-    assert scores["class shares"].right.mean() <= commonest
-    assert scores["student"].right.mean() > 0.6
+    assert scores["class shares"].held_out.mean() <= commonest
+    assert scores["student"].held_out.mean() > 0.6
 
 
 @pytest.mark.parametrize("method", ["label-propagation", "logistic-regression"])

@@ -445,9 +445,8 @@ def _target(settings: FitSettings, table: Problem, own: Path) -> Any:
     """Return the kind of target, where it is not that of classes; None is detected and is that."""
     if settings.target is not None:
         return settings.target
-    found = table.target
-    files = settings.labels
-    if files is not None and not (_is_own(files, own) and not own.exists()):
+    found, files = table.target, settings.labels
+    if files is not None and not _is_own(files, own):  # which is written for a kind that is settled
         ids = table.ids[: table.num_classified]
         found = read_label_table(files, ids, **settings.reading).target
     return found if found == "number" else None  # tags are refused before

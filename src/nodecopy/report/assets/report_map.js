@@ -28,8 +28,7 @@ function mapWords(i) {
     return known[i] < 0 ? words : [...words, `known: ${named(setOf(i, nodes.knownTags))}`];
   }
   const words = [kind ? kind.words(i) : `${shortened(nameOf(predicted[i]), 40)}, ${percent(confidence[i])}`];
-  const label = kind ? kind.number(nodes.knownValue[i]) : shortened(nameOf(known[i]), 40);
-  if (known[i] >= 0) words.push(`known label: ${label}`);
+  if (known[i] >= 0) words.push(`known label: ${kind ? kind.knownText(i) : shortened(nameOf(known[i]), 40)}`);
   return words;
 }
 
