@@ -26,6 +26,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -177,7 +178,7 @@ class ColumnEncoder:
         """Return the sentences of each node, "" where it has none [N]."""
         return np.array(self._documents(columns, self.sentences), object)
 
-    @property
+    @cached_property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the columns of X [D]."""
         return tuple(name for block in self._names() for name in block)

@@ -178,7 +178,8 @@ def unit_rows(features: FeatureMatrix) -> FeatureMatrix:
     if largest > _SQUARABLE:
         features = features / np.float32(largest)
     if sp.issparse(features):
-        squares = np.asarray(features.multiply(features).sum(1)).ravel()
+        parts = np.square(features.data), features.indices, features.indptr
+        squares = np.asarray(sp.csr_array(parts, shape=features.shape).sum(1)).ravel()
         scale = 1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))
         data = features.data * np.repeat(scale, np.diff(features.indptr))
         parts = data.astype(np.float32), features.indices, features.indptr

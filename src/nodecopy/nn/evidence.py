@@ -71,6 +71,7 @@ class Neighbourhood:
         nodes: where the nodes of the fits are in the graph, as in `Fitted.predict`; None where
             it is the graph that they were fitted to.
         labels: the nodes of the graph whose labels they were fitted to, as far as they are known.
+        together: so many first columns have one term, as the vector of a text has.
     """
 
     def __init__(
@@ -79,8 +80,10 @@ class Neighbourhood:
         features: FeatureMatrix,
         nodes: NDArray[np.int64] | None = None,
         labels: ArrayLike = (),
+        together: int = 0,
     ) -> None:
         self.graph, self.features, self.nodes = graph, features, nodes
+        self.together = together
         self.labels = np.asarray(labels, np.int64)
         self._seen: tuple[FittedKernelMap, Neighbourhood] | None = None
         self.labelled: dict[Diffusion, tuple[Tensor, Tensor]] = {}  # Z, and (Z Zᵀ)⁻¹
@@ -114,10 +117,12 @@ class Neighbourhood:
 
     def own_columns(self, node: int, weights: NDArray[np.floating]) -> Terms:
         """Return what each column of a node adds, given weights of the columns [D]."""
-        row = unit_rows(self.features[np.array([node])])
-        row = sp.csr_array(row)
+        row = sp.csr_array(unit_rows(self.features[np.array([node])]))
         values = row.data.astype(np.float64) * weights[row.indices]
-        return {("column", int(d)): float(v) for d, v in zip(row.indices, values, strict=True)}
+        one = row.indices < self.together
+        columns, each = row.indices[~one].tolist(), values[~one].tolist()
+        first: Terms = {("column", 0): float(values[one].sum())} if one.any() else {}
+        return first | {("column", d): v for d, v in zip(columns, each, strict=True)}
 
 
 class Contrast(NamedTuple):

@@ -319,12 +319,24 @@ class Problem:
         """Return the labelled nodes with texts of a similar meaning, the most similar first."""
         if self.meaning is None:
             return _no_nodes()
-        known = np.setdiff1d(np.flatnonzero(self.labels >= 0), [node])
-        features: Any = self.features
-        vectors: Any = unit_rows(features[:, : self.meaning.dimension])
-        cosine = (vectors[known] @ vectors[[node]].T).toarray()[:, 0]
+        known, vectors = self._labelled_texts
+        (own,) = self._vectors_of_texts(np.array([node]))
+        cosine = np.where(known == node, -1.0, vectors @ own)
         order = np.argsort(-cosine, kind="stable")[:count]
         return known[order[cosine[order] >= _SIMILAR]]
+
+    @cached_property
+    def _labelled_texts(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The labelled nodes and the vectors of their texts, of unit length [n], [n, d]."""
+        known = np.flatnonzero(self.labels >= 0)
+        return known, self._vectors_of_texts(known)
+
+    def _vectors_of_texts(self, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
+        features: Any = self.features
+        assert self.meaning is not None  # texts were read by it
+        vectors: Any = unit_rows(features[nodes][:, : self.meaning.dimension])
+        dense: NDArray[np.float32] = vectors.toarray()
+        return dense
 
     @property
     def blocks(self) -> tuple[tuple[int, ...], ...]:

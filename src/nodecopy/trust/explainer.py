@@ -98,7 +98,8 @@ class Explainer:
     """
 
     def __init__(self, given: Problem, model: Fitted) -> None:
-        self._given, self._parts = given, parts_of(model, given.graph, given.scaled)
+        together = 0 if given.meaning is None else given.meaning.dimension
+        self._given, self._parts = given, parts_of(model, given.graph, given.scaled, together)
         self._stack = model if isinstance(model, FittedClassStack) else None
 
     def explain(self, nodes: Sequence[int]) -> list[Explanation]:
@@ -137,18 +138,19 @@ class Explainer:
         return [leads[at] for at in range(len(nodes))]
 
 
-def parts_of(model: Fitted, graph: Graph, features: FeatureMatrix) -> list[Part]:
+def parts_of(model: Fitted, graph: Graph, features: FeatureMatrix, together: int = 0) -> list[Part]:
     """Return the components of a model on the graph that it was fitted to; of a stack, several.
 
     Where the predictions of components for all nodes were not kept, because they were fitted to a
     part of the graph or come from a file, all nodes are predicted again.
     """
     if not isinstance(model, FittedStack):
-        return [Part(model, 1.0, None, Neighbourhood(graph, features), model.probabilities)]
+        near = Neighbourhood(graph, features, together=together)
+        return [Part(model, 1.0, None, near, model.probabilities)]
     labels = np.concatenate([model.held_out.nodes, model.held_out.single])
     graphs, mapped = model.graphs(graph, features), model.mapped(features)
-    near = {
-        view: Neighbourhood(view.of(graphs), mapped, model.part, labels)
+    views = {
+        view: Neighbourhood(view.of(graphs), mapped, model.part, labels, together)
         for view in dict.fromkeys(model.views)
     }
     pool, parts = model.pool, list[Part]()
@@ -157,8 +159,8 @@ def parts_of(model: Fitted, graph: Graph, features: FeatureMatrix) -> list[Part]
     for number, (fitted, weight, calibrator, view) in enumerate(each):
         p = fitted.outputs if model.each is None else model.each[number]
         if len(p) != graph.num_nodes:
-            p = fitted.predict(near[view].graph, mapped, model.part).outputs
-        parts.append(Part(fitted, weight, calibrator, near[view], p))
+            p = fitted.predict(views[view].graph, mapped, model.part).outputs
+        parts.append(Part(fitted, weight, calibrator, views[view], p))
     return parts
 
 
@@ -233,7 +235,8 @@ def named_rows(given: Problem, terms: Terms, node: int) -> tuple[Row, ...]:
     rows: dict[tuple[Source, Hashable], Row] = {}
     columns = given.columns if given.encoder is None else given.encoder.feature_names
     first = 0 if given.meaning is None else given.meaning.dimension
-    text = _about_text(given, node) if first else ""
+    read = any(source == "column" and 0 <= number < first for source, number in terms)
+    text = _about_text(given, node) if read else ""
     for (source, number), value in terms.items():
         name: Hashable = ""
         if source == "column":
