@@ -9,7 +9,8 @@ where names of the sections are. The other tables are tasks of benchmarks/regret
 Debian's packages by section with their descriptions in German, Russian and Japanese, which apt
 fetches once; a graph of more than 1,500 nodes is sampled. *Words* is the default with
 ``text_model`` "none"; *meaning* gives words a hundredth of what both count; *names* are those of
-the classes, as ``class_descriptions``. Peers see the vectors of the same text model.
+the classes, as ``class_descriptions``. Peers see the vectors of the same text model; on two tables
+one fine-tunes the model first.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ import pandas as pd
 import torch
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+from torch.nn import functional
 
 from benchmarks.compared import (
     Comparison,
@@ -50,7 +52,7 @@ from benchmarks.regret_graphs import Table
 from benchmarks.regret_tasks import REAL, data_folder, names_in, packages, table
 from nodecopy import NodeCopyClassifier
 from nodecopy.core.rng import stream
-from nodecopy.features.text_model import read_texts
+from nodecopy.features.text_model import PACKAGED, TextModel, read_texts
 from nodecopy.read.tables import read_tables
 
 DEBIAN = "Debian's programs"
@@ -95,6 +97,10 @@ class Drawn:
     @property
     def y(self) -> np.ndarray:
         return np.where(self.known, self.table.classes, -1)
+
+    @property
+    def tested(self) -> np.ndarray:
+        return np.flatnonzero(~self.known & (self.table.classes >= 0))
 
 
 def drawn(name: str, labels: int, trial: int) -> Drawn:
@@ -162,13 +168,14 @@ def on_programs(given: Programs, method: Any, trial: int) -> tuple[np.ndarray, n
     return frame.to_numpy(), truth
 
 
-def on_task(given: Drawn, method: Ours, trial: int) -> tuple[np.ndarray, np.ndarray]:
+def on_task(given: Drawn, method: Any, trial: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the probabilities of the other nodes, and their classes."""
-    made = given.table
+    made, tested = given.table, given.tested
+    if not isinstance(method, Ours):
+        return method(given, trial), made.classes[tested]
     y = {node: made.names[k] for node, k in enumerate(given.y) if k >= 0}
     clf = method.classifier(trial, made.names)
     method.fit(clf, made.adjacency, made.columns, y)
-    tested = np.flatnonzero(~given.known & (made.classes >= 0))
     order = [clf.classes_.tolist().index(name) for name in made.names]
     return clf.predict_proba()[tested][:, order], made.classes[tested]
 
@@ -195,6 +202,65 @@ def boosting(given: Programs, trial: int) -> np.ndarray:
     return fitted(model, *vectors(), given)
 
 
+def on_texts(given: Drawn, trial: int) -> np.ndarray:
+    """Logistic regression on the vectors of the texts of a task."""
+    return regressed(TextModel.of(PACKAGED).embed(joined(given)), given)
+
+
+def fine_tuned(given: Drawn, trial: int) -> np.ndarray:
+    """Logistic regression on vectors of a text model that was fine-tuned on pairs of texts.
+
+    Tunstall et al. 2022, "Efficient few-shot learning without prompts" (SetFit), with its defaults:
+    a pair of the same class and one of two classes for each text, 20 times; cosine similarity is
+    to be 1 or 0; batches of 16 pairs, AdamW, a learning rate of 2e-5.
+    """
+    from sentence_transformers import SentenceTransformer
+
+    torch.manual_seed(trial)
+    folder = TextModel.of(PACKAGED).encode.folder
+    model, texts = (
+        SentenceTransformer(str(folder), local_files_only=True, device="cpu"),
+        joined(given),
+    )
+    pairs = drawn_pairs(given.y, stream(trial, "pairs"))
+    optimiser = torch.optim.AdamW(model.parameters(), lr=2e-5)
+    model.train()
+    for start in range(0, len(pairs), 16):
+        batch = pairs[start : start + 16]
+        read = model.preprocess([texts[i] for i in batch[:, :2].T.ravel()])
+        first, second = model(read)["sentence_embedding"].chunk(2)
+        near = torch.cosine_similarity(first, second)
+        loss = functional.mse_loss(near, torch.from_numpy(batch[:, 2]).float())
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    return regressed(model.eval().encode(texts, show_progress_bar=False), given)
+
+
+def drawn_pairs(y: np.ndarray, rng: np.random.Generator, times: int = 20) -> np.ndarray:
+    """Return pairs of labelled nodes and whether they are of one class, in random order [n, 3]."""
+    known = np.flatnonzero(y >= 0)
+    pairs = [
+        (i, rng.choice(known[(y[known] == y[i]) == same]), same)
+        for i in known
+        for same in (True, False)
+        for _ in range(times)
+    ]
+    return rng.permutation(np.array(pairs, np.int64))
+
+
+def joined(given: Drawn) -> list[str]:
+    """Return the sentences of each node of a task."""
+    columns = given.table.columns.select_dtypes(exclude="number").fillna("").astype(str)
+    return columns.agg(". ".join, axis=1).tolist()
+
+
+def regressed(x: Any, given: Drawn) -> np.ndarray:
+    model = LogisticRegression(C=10.0, max_iter=1000)
+    p: np.ndarray = model.fit(x[given.known], given.y[given.known]).predict_proba(x[given.tested])
+    return p
+
+
 OURS = {
     WORDS: Ours({"text_model": "none"}),
     MEANING: Ours({}, share=0.99),
@@ -208,6 +274,9 @@ PEERS: dict[str, Callable[[Programs, int], np.ndarray]] = {
 }
 
 
+TEXTS = {"logistic regression on vectors": on_texts, "fine-tuned vectors (SetFit)": fine_tuned}
+
+
 def comparison(
     cases: Mapping[str, Any], methods: Mapping[str, Any], labels: tuple[int, ...]
 ) -> Comparison:
@@ -217,12 +286,13 @@ def comparison(
 
 NOTHING = comparison({DEBIAN: programs}, {NAMES: OURS[NAMES]}, (0,))
 LARGE = comparison({DEBIAN: programs}, OURS | PEERS, (1, 2, 5, 20))
+TUNED = comparison({name: partial(drawn, name) for name in list(TASKS)[:4:3]}, TEXTS | OURS, (5,))
 SMALL = comparison({name: partial(drawn, name) for name in TASKS}, OURS, (5, 20))
 
 
 def tables(rows: Mapping[Key, Row]) -> str:
     """Return accuracy and calibration error on Debian's programs, and accuracies on the others."""
-    parts = [debian_table(rows), small_table(rows)]
+    parts = [debian_table(rows), small_table(rows), tuned_table(rows)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -243,6 +313,25 @@ def small_table(rows: Mapping[Key, Row]) -> str:
     lines = [line for case in SMALL.cases for line in _small_lines(rows, case)]
     heads = ["accuracy, % (trials)", WORDS, f"{BOTH}, minus words", "worst trial", "with names"]
     return markdown_rows(heads, lines)
+
+
+def tuned_table(rows: Mapping[Key, Row]) -> str:
+    """Return accuracy and CPU seconds of methods that see texts alone, and of ours."""
+    cells = {case: shared_rows(TUNED, rows, case, 5) for case in TUNED.cases}
+    names = [name for name in TUNED.methods if any(name in cell for cell in cells.values())]
+    lines = [
+        [f"{case} ({_count(cell)})", *(_with_seconds(cell.get(name, [])) for name in names)]
+        for case, cell in cells.items()
+        if cell
+    ]
+    return markdown_rows(["5 labels, accuracy, %; CPU s (trials)", *names], lines) if lines else ""
+
+
+def _with_seconds(several: list[Row]) -> str:
+    if not several:
+        return "–"
+    seconds = np.median([row["seconds"] for row in several])
+    return f"{_accuracies(several).mean():.1f}; {seconds:.0f}"
 
 
 def _small_lines(rows: Mapping[Key, Row], case: str) -> Iterator[list[str]]:
@@ -271,7 +360,7 @@ def _count(cell: Mapping[str, list[Row]]) -> int:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     chosen = arguments(LARGE, __doc__).parse_args()
-    for part in (NOTHING, LARGE, SMALL):
+    for part in (NOTHING, LARGE, SMALL, TUNED):
         asked = chosen.labels and set(chosen.labels) & set(part.labels)  # type: ignore[arg-type]
         if asked or not chosen.labels:
             found = compute(part, chosen)
