@@ -129,7 +129,7 @@ class ColumnEncoder:
             separators=separators,
             listed=columns.listed_names,
             spread={
-                name: float(np.nanmax(np.abs(columns.values[name] - mean)))
+                name: _spread(columns.values[name], mean)
                 for name, mean in means.items()
                 if name in columns.types and columns.values[name].dtype.kind == "f"
             },
@@ -280,6 +280,12 @@ class ColumnEncoder:
         if self.listed:
             made["id, feature, value"] = f"listed, {counted(len(self.listed), 'feature')}"
         return made
+
+
+def _spread(values: NDArray[Any], mean: float) -> float:
+    """Return the largest distance of a number to the mean, at most what a model file can hold."""
+    distance = np.abs(values.astype(np.float64) - mean)
+    return min(float(np.nanmax(distance)), float(np.finfo(np.float32).max))
 
 
 def _fitted_numbers(columns: NodeColumns) -> tuple[dict[str, float], tuple[str, ...]]:
