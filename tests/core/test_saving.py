@@ -214,7 +214,7 @@ ODD_ARRAYS: tuple[Callable[[Any], Any], ...] = (
     lambda array: np.concatenate([array, array]),
     lambda array: array[..., None],
     lambda array: array - 10**6,
-    lambda array: -array,
+    lambda array: 0 - array,
     lambda array: array.astype(np.int64),
     lambda array: array.astype(np.float32),
     lambda array: np.full_like(array, 0),
