@@ -174,7 +174,7 @@ def test_from_nothing_with_25_classes_and_columns_in_sight(screen: Screen, tmp_p
     truth = {str(n): names[(9 + n) % 25] for n in range(150)}
     run, given = tmp_path / "run", {}
     files = {name: str(tmp_path / f"{name}.csv") for name in ("edges", "nodes")}
-    with labelling(run, FitSettings(**files, method="fast")) as url:
+    with labelling(run, FitSettings(**files, method="fast", text_model="none")) as url:
         screen.visit(url)
         assert screen.classes() == []
         screen.until(lambda: "no prediction yet" in screen.text("#neighbours"))
