@@ -139,6 +139,7 @@ def test_columns_are_matched_by_name(fitted, capsys):
         ([*PREDICT[:2], "--edges=apart.csv", "--nodes=new_nodes.csv", "--out=new.csv"], "'p', 'q'"),
         (["predict", "bare", "--edges=apart.csv", "--out=new.csv"], "['p', 'q']"),
         (["predict", "bare", "--edges=edges.csv", "--out=new.csv"], "none of 20 nodes is new"),
+        (["predict", "run", "--nodes=features.csv", "--out=new.csv"], "none of the nodes is new"),
         (["predict", "lean", "--edges=new_edges.csv", "--out=new.csv"], "graph.safetensors"),
     ],
 )

@@ -140,6 +140,8 @@ def read_tables(
             sources = _predicting(sources, sizes, settings.predict)
             begin("numbering nodes")
             ids = number_nodes(db, [source.name for source in sources], by_type=bool(sizes))
+            if fitted is not None and not len(ids):
+                raise DatasetError("none of the nodes is new: all are nodes of the fit")
             known = number_labels(db, len(ids))
             begin("reading columns")
             columns = _read_columns(db, sources, sizes, ids) if sources else {}
