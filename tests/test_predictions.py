@@ -13,7 +13,7 @@ from nodecopy.core.errors import InputError, ModelError
 from nodecopy.graph import join_relations
 from nodecopy.predictions import edge_columns, networkx_graph, node_columns
 from nodecopy.problem.problem import Problem
-from nodecopy.result.class_table import class_bars
+from nodecopy.result.tables import class_bars
 
 NAMES = ["ann", "bob", 3]
 

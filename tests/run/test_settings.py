@@ -79,7 +79,9 @@ def test_a_wrong_file_is_refused_in_one_line(tmp_path: Path, text: str, message:
 
 
 def test_class_shares_are_one_string() -> None:
-    shares = FitSettings(dataset="cora", class_prior="a b=0.25, c=d=0.75").classifier().class_prior
+    shares = (
+        FitSettings(dataset="cora", class_prior="a b=0.25, c=d=0.75").estimator("class").class_prior
+    )
     assert shares == {"a b": 0.25, "c=d": 0.75}
     for text in ("", "a", "a=0.5", "a=x,b=1", "even", "a=0.5,a=0.5"):
         with pytest.raises(SpecError, match="class_prior must be"):

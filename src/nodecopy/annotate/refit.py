@@ -145,7 +145,7 @@ class Refitter:
 
     def _guess(self, labels: Labels, described: dict[int, str]) -> Fit:
         """Guess classes from their descriptions, and suggest where that leaves most open."""
-        classifier = self._settings.classifier(self._show)
+        classifier = self._settings.estimator("class", self._show)
         classifier.class_descriptions = described
         unknown = np.full(len(self._table.ids), -1)
         classifier.fit(self._unlabelled, y=unknown)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Callable, Hashable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
 import sklearn.exceptions
@@ -14,15 +14,16 @@ from sklearn.base import BaseEstimator, clone
 
 from nodecopy.classifiers import Fitted, NodeClassifier
 from nodecopy.core.errors import FormatError, ModelError, NotFittedError, shown
-from nodecopy.core.executors import opened
+from nodecopy.core.executors import check_executor, opened
 from nodecopy.core.machine import torch_defaults
-from nodecopy.core.progress import progress_bar
+from nodecopy.core.progress import Show, progress_bar
 from nodecopy.estimator.growth import Grown, grow, read_new
-from nodecopy.estimator.method import fitted_by, predict_another
+from nodecopy.estimator.method import MethodName, fitted_by, method_of, predict_another
+from nodecopy.features.scaling import Normalise
 from nodecopy.problem.problem import Problem
 from nodecopy.read.objects import read_problem
 from nodecopy.result import SUSPECTS, Result, incomplete_model
-from nodecopy.trust.label_errors import SuspectLabel
+from nodecopy.stack.numbers import StackedRegressor
 from nodecopy.trust.missing_edges import SHARE, MissingEdge
 from nodecopy.trust.next_labels import draw_nodes, suggest_nodes
 from nodecopy.trust.suspect_edges import SuspectEdge
@@ -30,21 +31,97 @@ from nodecopy.trust.suspect_edges import SuspectEdge
 if TYPE_CHECKING:
     from nodecopy.report.page import Report
 
+# The result of a kind of target.
+Answer = TypeVar("Answer", bound=Result)
+
 
 class _NotFittedError(NotFittedError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
     """Also scikit-learn's error of that name."""
 
 
-class NodeCopyEstimator(BaseEstimator):  # type: ignore[misc]
+class NodeCopyEstimator(BaseEstimator, Generic[Answer]):  # type: ignore[misc]
     """A method behind ``fit`` and ``predict``; a subclass for each kind of target.
 
-    A subclass has ``fit``, ``predict``, its arguments, `_method` and `_result_type`. All that a fit
+    A subclass has ``predict`` and `_result_type`, and may have further arguments. All that a fit
     gives is one value, ``result_``, and the methods below are made of it. It is replaced at once:
     predictions made while another thread fits again are those of one of the two fits.
     """
 
-    result_: Result
-    _result_type: ClassVar[type[Result]]
+    result_: Answer
+    _result_type: type[Answer]
+
+    def __init__(
+        self,
+        method: MethodName | NodeClassifier | StackedRegressor = "best",
+        *,
+        calibrate: bool | None = None,
+        folds: int | None = None,
+        normalise: Normalise = "auto",
+        text_model: Any = "auto",
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
+        progress: Show = None,
+        executor: object = None,
+    ) -> None:
+        self.method = method
+        self.calibrate = calibrate
+        self.folds = folds
+        self.normalise = normalise
+        self.text_model = text_model
+        self.random_state = random_state
+        self.progress = progress
+        self.executor = executor
+
+    def fit(
+        self,
+        graph: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        validation: ArrayLike = (),
+        suggested: ArrayLike = (),
+    ) -> Self:
+        """Learn from the labelled nodes; forgets any earlier fit.
+
+        Args:
+            graph: see `nodecopy.read.graphs.read_graph`.
+            X: features [N, D], dense or sparse, a row per node; stored sparse if less than a
+                quarter of them are non-zero, and dense otherwise. Columns of a pandas or polars
+                DataFrame may be numbers with gaps, booleans, dates, categories and text
+                (`nodecopy.features.column_encoder`). Nodes of a networkx graph are in
+                the order of ``list(graph)``. None takes those of a PyTorch Geometric Data or
+                the attributes of networkx nodes, or, where there are none, `structural_features` of
+                the graph, with a warning. By node type, {node_type: X}: `nodecopy.read.hetero`;
+                predictions are then of the type with labels, in the order of its rows.
+            y: the label of each node [N], see the class; None, NaN, '' or masked where unknown,
+                and -1 where labels are classes; or a mapping {node: label}; or the name of the
+                column of X, or of the attribute of networkx nodes, that has them: it is then not a
+                feature, and neither are copies of a column of numbers. From a PyTorch Geometric
+                Data if None, hidden outside its ``train_mask``, which it must have; or from a
+                dataset.
+            validation: labelled nodes to hold out for early stopping, where the method uses it:
+                their names or numbers, or a mask [N]. They are not trained on.
+            suggested: labelled nodes that `suggest` chose, as above. They are harder than others;
+                sets, intervals and the estimated quality rest on the other labels.
+
+        Nodes go in and come out by their names, where there are names: those of a networkx graph,
+        the ids of tables, or the strings of the index of X; else by their numbers. Where no name is
+        an integer, numbers are accepted, too. Rows of a pandas object go by its index: 0, 1, 2, …
+        as pandas makes it is the order of the nodes, else it must name them (by number, or as a
+        networkx graph or the ids of tables do); a Series may then leave nodes out, whose labels are
+        unknown.
+        """
+        self._check_arguments()
+        if y is None and X is not None and np.ndim(X) == 1:
+            raise ModelError(
+                "fit takes a graph, X [N, D] and y; X is a single column. cross_val_score and "
+                "searches of scikit-learn cannot be used, as they slice rows and a graph must stay "
+                "whole: held_out_ has predictions that are cross-validated over labelled nodes"
+            )
+        labelled = self._needs_labels(graph, y)
+        target = self._result_type.target
+        y = y if labelled else None
+        problem = read_problem(graph, X, y, validation, suggested, labelled=labelled, target=target)
+        return self._fit(self._prepared(problem))
 
     def add_labels(self, labels: Mapping[Any, Any], *, suggested: ArrayLike = ()) -> Self:
         """Fit again with more labels; graph and features are not read again.
@@ -102,8 +179,7 @@ class NodeCopyEstimator(BaseEstimator):  # type: ignore[misc]
         if graph is None:
             given, posterior = self._fitted().nodes("suggest"), self._fitted().posterior
         else:
-            given = read_problem(graph, X, labelled=False)
-            given = given.by_meaning(self.text_model, self.progress).scaled_by(self.normalise)
+            given = self._prepared(read_problem(graph, X, labelled=False))
         if random:
             return given.ids[draw_nodes(given, n, seed, exclude)]
         return given.ids[suggest_nodes(given, posterior, n, seed, exclude).nodes]
@@ -135,9 +211,8 @@ class NodeCopyEstimator(BaseEstimator):  # type: ignore[misc]
         The most suspect comes first; ``pandas.DataFrame(clf.suspect_labels())`` is a table.
         """
         result = self._fitted()
-        known, predicted, probability = result.suspect_values()
-        columns = result.given.ids[result.suspect_labels.nodes], known, predicted, probability
-        return [SuspectLabel(*row) for row in zip(*(c.tolist() for c in columns), strict=True)]
+        nodes = result.given.ids[result.suspect_labels.nodes]
+        return _rows(result.suspect_type, nodes, *result.suspect_values())
 
     def suspect_edges(self, n: int = SUSPECTS) -> list[SuspectEdge]:
         """Return the n edges that look most like pairs of random nodes, the most suspect first.
@@ -149,8 +224,7 @@ class NodeCopyEstimator(BaseEstimator):  # type: ignore[misc]
         result = self._fitted()
         suspects = result.suspect_edges(n)
         source, target = (result.given.ids[ends] for ends in suspects.nodes.T)
-        columns = source, target, suspects.surprise
-        return [SuspectEdge(*row) for row in zip(*(c.tolist() for c in columns), strict=True)]
+        return _rows(SuspectEdge, source, target, suspects.surprise)
 
     def missing_edges(self, n: int = SUSPECTS, *, share: float = SHARE) -> list[MissingEdge]:
         """Return the n pairs of nodes that most probably lack an edge, the most probable first.
@@ -166,8 +240,7 @@ class NodeCopyEstimator(BaseEstimator):  # type: ignore[misc]
         result = self._fitted()
         missing = result.missing_edges(n, share)
         source, target = (result.given.ids[ends] for ends in missing.nodes.T)
-        columns = source, target, missing.relation, missing.probability
-        return [MissingEdge(*row) for row in zip(*(c.tolist() for c in columns), strict=True)]
+        return _rows(MissingEdge, source, target, missing.relation, missing.probability)
 
     def edge_probability(self, pairs: ArrayLike) -> NDArray[np.float64]:
         """Return how probable an edge between two nodes is, for pairs of nodes [n, 2] -> [n].
@@ -379,16 +452,29 @@ class NodeCopyEstimator(BaseEstimator):  # type: ignore[misc]
         self.result_ = self._result_type(given, model, self._arguments())
         return self
 
-    def _method(self, given: Problem) -> NodeClassifier:
-        """Return the method that is fitted to a problem, as the arguments describe it."""
-        raise NotImplementedError
+    def _check_arguments(self) -> Any:
+        """Return the method that the arguments name; refuse wrong ones before anything is read."""
+        check_executor(self.executor)
+        return method_of(self.method, self.calibrate, self.folds, self._result_type.target)
+
+    def _needs_labels(self, graph: Any, y: Any) -> bool:
+        """Tell whether a fit is to labels; else classes are guessed."""
+        return True
+
+    def _prepared(self, problem: Problem) -> Problem:
+        """Return a problem with its texts read by their meaning, and features scaled."""
+        return problem.by_meaning(self.text_model, self.progress).scaled_by(self.normalise)
+
+    def _method(self, given: Problem) -> Any:
+        """Return the method that is fitted to a problem."""
+        return self._check_arguments()
 
     def _arguments(self) -> dict[str, Any]:
         arguments: dict[str, Any] = self.get_params(deep=False)
         del arguments["executor"], arguments["progress"]  # of the machine, not of the result
         return arguments
 
-    def _fitted(self) -> Result:
+    def _fitted(self) -> Answer:
         if not hasattr(self, "result_"):
             name = type(self).__name__
             raise _NotFittedError(f"this {name} is not fitted yet; call fit first")
@@ -396,6 +482,11 @@ class NodeCopyEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _numbers(self, nodes: Any) -> NDArray[np.int64]:
         return self._fitted().given.numbers(nodes)
+
+
+def _rows(kind: Callable[..., Any], *columns: NDArray[Any]) -> list[Any]:
+    """Return a value for each row of a table, given its columns."""
+    return [kind(*row) for row in zip(*(own.tolist() for own in columns), strict=True)]
 
 
 def seed_of(random_state: Any) -> int:

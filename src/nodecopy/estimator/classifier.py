@@ -12,23 +12,22 @@ from sklearn.base import ClassifierMixin
 
 from nodecopy.classifiers import NodeClassifier, Posterior
 from nodecopy.classifiers.class_descriptions import guess_classes
-from nodecopy.core.errors import ModelError
-from nodecopy.core.executors import check_executor
 from nodecopy.core.progress import Show
 from nodecopy.estimator.base import NodeCopyEstimator, seed_of
-from nodecopy.estimator.method import MethodName, method_of, with_class_prior, with_descriptions
+from nodecopy.estimator.method import MethodName, with_class_prior, with_descriptions
 from nodecopy.features.label_values import is_known
 from nodecopy.features.scaling import Normalise
 from nodecopy.problem.problem import Problem
-from nodecopy.read.objects import read_problem
 from nodecopy.result import ClassResult
 from nodecopy.stack.class_prior import ClassPrior
 from nodecopy.trust.accuracy import EstimatedAccuracy
 from nodecopy.trust.sets import check_coverage
 
 
-class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator):  # type: ignore[misc]
+class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # type: ignore[misc]
     """Label every node of a graph from a few labels, with probabilities.
+
+    A label is a value of any type, such as a string or an integer.
 
     Args:
         method: "best" (see `nodecopy.presets.best`), "fast" (its simplest part), "paper"
@@ -76,7 +75,6 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator):  # type: ignore[mi
     (2,)
     """
 
-    result_: ClassResult
     _result_type = ClassResult
 
     def __init__(
@@ -93,74 +91,18 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator):  # type: ignore[mi
         progress: Show = None,
         executor: object = None,
     ) -> None:
-        self.method = method
-        self.calibrate = calibrate
-        self.folds = folds
+        super().__init__(
+            method,
+            calibrate=calibrate,
+            folds=folds,
+            normalise=normalise,
+            text_model=text_model,
+            random_state=random_state,
+            progress=progress,
+            executor=executor,
+        )
         self.class_prior = class_prior
-        self.normalise = normalise
-        self.text_model = text_model
         self.class_descriptions = class_descriptions
-        self.random_state = random_state
-        self.progress = progress
-        self.executor = executor
-
-    def fit(
-        self,
-        graph: Any,
-        X: Any = None,
-        y: Any = None,
-        *,
-        validation: ArrayLike = (),
-        suggested: ArrayLike = (),
-    ) -> Self:
-        """Learn from the labelled nodes; forgets any earlier fit.
-
-        Args:
-            graph: see `nodecopy.read.graphs.read_graph`.
-            X: features [N, D], dense or sparse, a row per node; stored sparse if less than a
-                quarter of them are non-zero, and dense otherwise. Columns of a pandas or polars
-                DataFrame may be numbers with gaps, booleans, dates, categories and text
-                (`nodecopy.features.column_encoder`). Nodes of a networkx graph are in
-                the order of ``list(graph)``. None takes those of a PyTorch Geometric Data or
-                the attributes of networkx nodes, or, where there are none, `structural_features` of
-                the graph, with a warning. By node type, {node_type: X}: `nodecopy.read.hetero`;
-                predictions are then of the type with labels, in the order of its rows.
-            y: one label per node [N] of any type; -1, None, NaN, '' or masked where unknown; or a
-                mapping {node: label}; or the name of the column of X, or of the attribute of
-                networkx nodes, that has them: it is then not a feature. From a PyTorch Geometric
-                Data if None, hidden outside its ``train_mask``, which it must have; or from a
-                dataset.
-            validation: labelled nodes to hold out for early stopping, where the method uses it:
-                their names or numbers, or a mask [N]. They are not trained on.
-            suggested: labelled nodes that `suggest` chose, as above. They are harder than others;
-                sets and the estimated accuracy rest on the other labels.
-
-        Nodes go in and come out by their names, where there are names: those of a networkx graph,
-        the ids of tables, or the strings of the index of X; else by their numbers. Where no name is
-        an integer, numbers are accepted, too. Rows of a pandas object go by its index: 0, 1, 2, …
-        as pandas makes it is the order of the nodes, else it must name them (by number, or as a
-        networkx graph or the ids of tables do); a Series may then leave nodes out, whose labels are
-        unknown.
-        """
-        self._check_arguments()
-        if y is None and X is not None and np.ndim(X) == 1:
-            raise ModelError(
-                "fit takes a graph, X [N, D] and y; X is a single column. cross_val_score and "
-                "searches of scikit-learn cannot be used, as they slice rows and a graph must stay "
-                "whole: estimated_accuracy() and held_out_ are cross-validated over labelled nodes"
-            )
-        guessed = bool(self.class_descriptions) and not _has_labels(graph, y)
-        if guessed:
-            problem = read_problem(graph, X, labelled=False)
-        else:
-            problem = read_problem(graph, X, y, validation, suggested)
-        problem = problem.by_meaning(self.text_model, self.progress).scaled_by(self.normalise)
-        if not guessed:
-            return self._fit(problem)
-        described, seed = self.class_descriptions, seed_of(self.random_state)
-        problem, model = guess_classes(problem, described, self.text_model, seed)
-        self.result_ = ClassResult(problem, model, self._arguments())
-        return self
 
     def predict(self, nodes: ArrayLike | None = None) -> NDArray[Any]:
         """Return the most probable label of every node, or of some."""
@@ -209,31 +151,31 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator):  # type: ignore[mi
         result = self._fitted()
         for text in result.share_warnings:
             warnings.warn(text, stacklevel=2)
-        return result.estimated_accuracy(level)
+        return result.estimated(level)
 
     @property
     def classes_(self) -> NDArray[Any]:
         """The labels that the columns of probabilities stand for, read-only [K]."""
         return self._fitted().classes
 
-    def _check_arguments(self) -> NodeClassifier:
-        """Return the method; refuse wrong arguments before anything is read."""
-        check_executor(self.executor)
-        return method_of(self.method, self.calibrate, self.folds)
+    def _needs_labels(self, graph: Any, y: Any) -> bool:
+        if not self.class_descriptions:
+            return True
+        if y is None:
+            inside = graph.labels >= 0 if isinstance(graph, Problem) else hasattr(graph, "y")
+            return bool(np.any(inside))
+        values = list(y.values()) if isinstance(y, Mapping) else np.asarray(y, object).ravel()
+        return any(is_known(value) for value in values)
+
+    def _fit(self, given: Problem) -> Self:
+        """Fit to a problem; without any label, guess classes from their descriptions."""
+        if not self.class_descriptions or np.any(given.labels >= 0):
+            return super()._fit(given)
+        described, seed = self.class_descriptions, seed_of(self.random_state)
+        problem, model = guess_classes(given, described, self.text_model, seed)
+        self.result_ = ClassResult(problem, model, self._arguments())
+        return self
 
     def _method(self, given: Problem) -> NodeClassifier:
         method = with_class_prior(self._check_arguments(), self.class_prior, given.classes)
         return with_descriptions(method, given, self.class_descriptions, self.text_model)
-
-    def _fitted(self) -> ClassResult:
-        super()._fitted()
-        return self.result_
-
-
-def _has_labels(graph: Any, y: Any) -> bool:
-    """Tell whether any node has a label."""
-    if y is None:
-        inside = graph.labels >= 0 if isinstance(graph, Problem) else hasattr(graph, "y")
-        return bool(np.any(inside))
-    values = list(y.values()) if isinstance(y, Mapping) else np.asarray(y, object).ravel()
-    return any(is_known(value) for value in values)

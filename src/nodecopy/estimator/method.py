@@ -32,10 +32,12 @@ from nodecopy.read.objects import read_problem
 from nodecopy.result import Result
 from nodecopy.stack.base import FittedStack, Stack
 from nodecopy.stack.component import Component
+from nodecopy.stack.numbers import StackedRegressor
 from nodecopy.stack.stacked import StackedClassifier
 from nodecopy.stack.tags import FittedTags, TagClassifier
 
 MethodName = Literal["best", "fast", "label-propagation", "logistic-regression", "paper"]
+_NUMBER_METHODS = ("best", "fast")
 Numbers = NDArray[np.int64]
 # Labels that descriptions of classes are worth before any was held out: they need none.
 _DESCRIBED = 0.6
@@ -45,22 +47,27 @@ _ACCEPTED = (
 )
 
 
-def method_of(method: Any, calibrate: Any, folds: Any) -> NodeClassifier:
-    """Return the node classifier that the arguments of `NodeCopyClassifier` describe."""
+def method_of(method: Any, calibrate: Any, folds: Any, target: str = "class") -> Any:
+    """Return the method that the arguments of an estimator of a kind of target describe."""
+    numbers = target == "number"
+    names = _NUMBER_METHODS if numbers else get_args(MethodName)
     if isinstance(method, str):
-        if method not in get_args(MethodName):
-            raise ModelError(unknown_name("method", method, get_args(MethodName)))
-        method = getattr(presets, method.replace("-", "_"))()
-    else:
+        if method not in names:
+            raise ModelError(unknown_name("method", method, names))
+        method = getattr(presets, method.replace("-", "_") + "_numbers" * numbers)()
+    elif not numbers:
         check_classifier("method", method, _ACCEPTED)
+    elif not isinstance(method, StackedRegressor):
+        accepted = " or ".join(map(repr, names))
+        raise ModelError(f"method must be {accepted}, or a StackedRegressor; got {shown(method)}")
     if calibrate not in (True, False, None):
         raise ModelError(f"calibrate must be True, False or None; got {shown(calibrate)}")
-    calibrated = isinstance(method, StackedClassifier) if calibrate is None else calibrate
-    if not calibrated:
+    stacked = isinstance(method, Stack)
+    if not (stacked if calibrate is None else calibrate):
         if folds is not None:
             raise ModelError("folds is for a calibrated model: leave it out, or set calibrate=True")
-        return replace(method, folds=0) if isinstance(method, StackedClassifier) else method
-    if not isinstance(method, StackedClassifier):
+        return replace(method, folds=0) if stacked else method
+    if not stacked:
         # As it is given: on the whole graph, with weights in their unit.
         method = StackedClassifier((Component(method),), scale_weights=False, most_nodes=None)
     return method if folds is None else replace(method, folds=folds)

@@ -50,6 +50,8 @@ from nodecopy.stack.base import FittedStack
 from nodecopy.stack.tags import FittedTags
 from nodecopy.trust.components import ComponentScore, component_scores, weights_in_words
 from nodecopy.trust.edge_model import EdgeModel
+from nodecopy.trust.explainer import Explainer
+from nodecopy.trust.label_errors import SuspectLabel
 from nodecopy.trust.missing_edges import SHARE, MissingEdges, missing_edges
 from nodecopy.trust.next_labels import NextLabels, suggest_nodes
 from nodecopy.trust.suspect_edges import SuspectEdges, suspect_edges
@@ -74,6 +76,9 @@ class Result:
         arguments: of the estimator: how it was fitted.
         coverage: of the prediction sets or intervals in tables and on pages.
         target: the kind of target, as `Problem.target` has it.
+        words_type: how the result is put into words.
+        suspect_type: what the estimator returns for a suspect label.
+        explainer_type: what explains predictions.
     """
 
     given: Problem
@@ -82,6 +87,9 @@ class Result:
     coverage: float = 0.9
 
     target: ClassVar[str]
+    words_type: ClassVar[type[Words]]
+    suspect_type: ClassVar[type] = SuspectLabel
+    explainer_type: ClassVar[type] = Explainer
 
     @cached_property
     def posterior(self) -> Any:
@@ -95,9 +103,9 @@ class Result:
         return posterior
 
     @property
-    def words(self) -> Words:
-        """What the terminal, summary.json and the page say of the result."""
-        raise NotImplementedError
+    def words(self) -> Any:
+        """The `Words` of the terminal, of summary.json and of the page."""
+        return self.words_type(self)
 
     @property
     def certainty(self) -> NDArray[np.float64]:
@@ -134,6 +142,13 @@ class Result:
             novelty: of these nodes; None where it is not known.
             new: whether the model was fitted without the node; None where it was not.
         """
+        titles = None if given.titles is None else given.titles[nodes]
+        return self._table((given.ids[nodes], titles, new), given, nodes, posterior, novelty)
+
+    def _table(
+        self, start: tuple[Any, Any, Any], given: Problem, nodes: Any, posterior: Any, novelty: Any
+    ) -> Predictions:
+        """Return `table`, given what all tables of predictions begin with."""
         raise NotImplementedError
 
     def predicted_columns(self, nodes: NDArray[np.int64]) -> Columns:
@@ -160,12 +175,21 @@ class Result:
 
     def explanations(self, nodes: Sequence[int]) -> list[Any]:
         """Return why some nodes have their prediction, given their numbers."""
+        with torch_defaults():
+            return list(self._explainer.explain(nodes))
+
+    @cached_property
+    def _explainer(self) -> Any:
+        return self.explainer_type(self.nodes("explain"), self.model)
+
+    def estimated(self, level: float = 0.95) -> Any:
+        """Return the estimated quality of predictions without a label, and its interval."""
         raise NotImplementedError
 
-    @property
+    @cached_property
     def estimate(self) -> Any:
-        """The estimated quality of the predictions; None where no label was held out."""
-        raise NotImplementedError
+        """The estimated quality with its 95 % interval; None where no label was held out."""
+        return None if self.held_out is None else self.estimated()
 
     @property
     def right(self) -> NDArray[np.bool_]:
@@ -175,7 +199,9 @@ class Result:
     @property
     def why_not_estimated(self) -> str:
         """Why no label was held out; empty where some were."""
-        raise NotImplementedError
+        if self.held_out is not None:
+            return ""
+        return "no label was held out, since the model is not calibrated (calibrate)"
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from nodecopy.core.errors import counted, shortened
 from nodecopy.core.metrics import reliability_curve, wilson_interval
 from nodecopy.graph import Graph
 from nodecopy.predictions import COLOURS
-from nodecopy.result.class_table import SURE, class_bars
+from nodecopy.result.tables import SURE, class_bars
 from nodecopy.result.words import SUSPECT, Rows, Words, packed
 from nodecopy.stack.held_out import HeldOut
 from nodecopy.trust.components import weights_in_words

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -11,18 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.classifiers import Posterior
-from nodecopy.core.machine import torch_defaults
 from nodecopy.core.saving import savable
 from nodecopy.predictions import CONFIDENCE, PREDICTED, Columns
 from nodecopy.problem.problem import Problem
 from nodecopy.result.base import Result
-from nodecopy.result.class_table import ClassPredictions
 from nodecopy.result.class_words import ClassWords
+from nodecopy.result.tables import ClassPredictions
 from nodecopy.stack.held_out import HeldOut
 from nodecopy.stack.stacked import FittedClassStack
 from nodecopy.trust.accuracy import EstimatedAccuracy, class_share_warnings, estimate_accuracy
-from nodecopy.trust.explainer import Explainer
-from nodecopy.trust.explanation import Explanation
 from nodecopy.trust.label_errors import SuspectLabels, suspect_labels
 from nodecopy.trust.missing_mass import MissingMass, missing_mass
 from nodecopy.trust.novelty import novelty_of
@@ -76,13 +72,9 @@ class ClassResult(Result):
     max_novelty: float | None = None
 
     target: ClassVar[str] = "class"
+    words_type = ClassWords
     saved_as: ClassVar[str] = "Result"  # files of earlier releases have this name
     _enough_labels: ClassVar[str] = "two labels at least of some class"
-
-    @property
-    def words(self) -> ClassWords:
-        """What is said of classes."""
-        return ClassWords(self)
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
@@ -107,14 +99,12 @@ class ClassResult(Result):
     @property
     def why_not_estimated(self) -> str:
         """Why no label was held out; empty where some were."""
-        if self.held_out is not None:
-            return ""
-        labels = np.delete(self.given.labels, getattr(self.given, "validation", []))
-        if np.bincount(labels[labels >= 0], minlength=1).max() < 2:
+        labels = np.delete(self.given.labels, self.given.validation)
+        if self.held_out is None and np.bincount(labels[labels >= 0], minlength=1).max() < 2:
             return "that takes a class with two labels at least"
-        return "no label was held out, since the model is not calibrated (calibrate)"
+        return super().why_not_estimated
 
-    def estimated_accuracy(self, level: float = 0.95) -> EstimatedAccuracy:
+    def estimated(self, level: float = 0.95) -> EstimatedAccuracy:
         """Return the estimated accuracy on the nodes without a label, and its interval."""
         held = self.checked_held_out
         others = held.unlabelled(self.probabilities)
@@ -127,11 +117,6 @@ class ClassResult(Result):
         """The share of nodes whose class has no label; None where the labels cannot tell."""
         known = np.flatnonzero(self.labels >= 0)
         return missing_mass(self.labels[known], ~np.isin(known, self.given.suggested))
-
-    @cached_property
-    def estimate(self) -> EstimatedAccuracy | None:
-        """The estimated accuracy with its 95 % interval; None where no label was held out."""
-        return None if self.held_out is None else self.estimated_accuracy()
 
     @property
     def right(self) -> NDArray[np.bool_]:
@@ -190,15 +175,6 @@ class ClassResult(Result):
         missing = self.missing_mass or MissingMass()
         return novelty_of(self.nodes("novelty"), self.posterior, missing.share)
 
-    def explanations(self, nodes: Sequence[int]) -> list[Explanation]:
-        """Return why some nodes have their class, given their numbers."""
-        with torch_defaults():
-            return self._explainer.explain(nodes)
-
-    @cached_property
-    def _explainer(self) -> Explainer:
-        return Explainer(self.nodes("explain"), self.model)
-
     @property
     def warnings(self) -> tuple[str, ...]:
         """What to beware of, in the graph and in the predictions."""
@@ -213,29 +189,13 @@ class ClassResult(Result):
         predicted = held.unlabelled(self.probabilities).argmax(1)
         return class_share_warnings(held.truth[self.representative], predicted, self.classes)
 
-    def table(
-        self,
-        given: Problem,
-        nodes: slice | NDArray[np.int64],
-        posterior: Posterior,
-        *,
-        novelty: NDArray[np.float64] | None = None,
-        new: NDArray[np.bool_] | None = None,
+    def _table(
+        self, start: tuple[Any, Any, Any], given: Problem, nodes: Any, posterior: Any, novelty: Any
     ) -> ClassPredictions:
         """Return the table of predictions, with sets where labels were held out."""
         sets = None if self.held_out is None else self.sets(None, posterior.probabilities)
-        return ClassPredictions(
-            given.ids[nodes],
-            None if given.titles is None else given.titles[nodes],
-            new,
-            given.labels[nodes],
-            self.classes,
-            posterior,
-            sets,
-            self.coverage,
-            novelty,
-            self.max_novelty,
-        )
+        known, k, limit = given.labels[nodes], self.classes, self.max_novelty
+        return ClassPredictions(*start, known, k, posterior, sets, self.coverage, novelty, limit)
 
     def predicted_columns(self, nodes: NDArray[np.int64]) -> Columns:
         """Return the predicted class and its confidence."""

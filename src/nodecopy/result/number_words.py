@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nodecopy.core.errors import counted
 from nodecopy.graph import Graph
 from nodecopy.predictions import SHADES
-from nodecopy.result.number_table import number_bars
+from nodecopy.result.tables import number_bars
 from nodecopy.result.words import SUSPECT, Rows, Words, packed
 from nodecopy.trust.components import weights_in_words
 from nodecopy.trust.number_explanation import NumberExplanation

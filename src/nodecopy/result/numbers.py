@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -10,17 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.core.machine import torch_defaults
 from nodecopy.core.saving import savable
 from nodecopy.predictions import PREDICTED, Columns
 from nodecopy.problem.problem import Problem
 from nodecopy.regressors import NumberPosterior
 from nodecopy.result.base import Result
-from nodecopy.result.number_table import NumberPredictions
 from nodecopy.result.number_words import NumberWords
+from nodecopy.result.tables import NumberPredictions
 from nodecopy.stack.numbers import FittedNumberStack
 from nodecopy.trust.label_errors import SuspectLabels
-from nodecopy.trust.number_explanation import NumberExplainer, NumberExplanation
+from nodecopy.trust.number_explanation import NumberExplainer
 from nodecopy.trust.numbers import (
     EstimatedError,
     estimate_error,
@@ -42,11 +40,8 @@ class NumberResult(Result):
     model: FittedNumberStack
 
     target: ClassVar[str] = "number"
-
-    @property
-    def words(self) -> NumberWords:
-        """What is said of numbers."""
-        return NumberWords(self)
+    words_type = NumberWords
+    explainer_type = NumberExplainer
 
     @cached_property
     def values(self) -> Array:
@@ -104,23 +99,13 @@ class NumberResult(Result):
         total: NDArray[np.floating] = shares / shares.sum(1, keepdims=True)
         return total
 
-    @property
-    def why_not_estimated(self) -> str:
-        """Why no label was held out; empty where some were."""
-        return "" if self.held_out is not None else "no label was held out (folds)"
-
-    def estimated_error(self, level: float = 0.95) -> EstimatedError:
+    def estimated(self, level: float = 0.95) -> EstimatedError:
         """Return the estimated error on the nodes without a label, and its interval."""
         held, some = self.checked_held_out, self.representative
         some = some if some.any() else ~some
         r2 = explained_variance(held.truth[some], held.residuals[some])
         truth, predicted = (values[some] for values in self.held_out_values)
         return estimate_error(truth, predicted, r2, level)
-
-    @cached_property
-    def estimate(self) -> EstimatedError | None:
-        """The estimated error with its 95 % interval; None where no label was held out."""
-        return None if self.held_out is None else self.estimated_error()
 
     @property
     def right(self) -> NDArray[np.bool_]:
@@ -140,15 +125,6 @@ class NumberResult(Result):
         values = truth[order], predicted[order], probability[order]
         return SuspectLabels(held.nodes[order], *values, share)
 
-    def explanations(self, nodes: Sequence[int]) -> list[NumberExplanation]:
-        """Return why some nodes have their number, given their numbers."""
-        with torch_defaults():
-            return self._explainer.explain(nodes)
-
-    @cached_property
-    def _explainer(self) -> NumberExplainer:
-        return NumberExplainer(self.nodes("explain"), self.model)
-
     @property
     def warnings(self) -> tuple[str, ...]:
         """What to beware of, in the graph and in the predictions."""
@@ -160,25 +136,13 @@ class NumberResult(Result):
             ]
         return (*super().warnings, *own)
 
-    def table(
-        self,
-        given: Problem,
-        nodes: slice | NDArray[np.int64],
-        posterior: NumberPosterior,
-        *,
-        novelty: Array | None = None,
-        new: NDArray[np.bool_] | None = None,
+    def _table(
+        self, start: tuple[Any, Any, Any], given: Problem, nodes: Any, posterior: Any, novelty: Any
     ) -> NumberPredictions:
         """Return the table of predictions, with intervals where labels were held out."""
-        return NumberPredictions(
-            given.ids[nodes],
-            None if given.titles is None else given.titles[nodes],
-            new,
-            self.known_values(given, nodes),
-            self.model.scale.inverse(posterior.values),
-            None if self.held_out is None else self.intervals(None, posterior),
-            self.coverage,
-        )
+        known, values = self.known_values(given, nodes), self.model.scale.inverse(posterior.values)
+        intervals = None if self.held_out is None else self.intervals(None, posterior)
+        return NumberPredictions(*start, known, values, intervals, self.coverage)
 
     def predicted_columns(self, nodes: NDArray[np.int64]) -> Columns:
         """Return the predicted number, and its interval where there is one."""

@@ -13,7 +13,7 @@ from nodecopy.core.metrics import wilson_interval
 from nodecopy.core.rng import stream
 from nodecopy.graph import Graph
 from nodecopy.predictions import COLOURS
-from nodecopy.result.tag_table import tag_bars
+from nodecopy.result.tables import tag_bars
 from nodecopy.result.words import SUSPECT, Rows, Words, packed
 from nodecopy.trust.components import weights_in_words
 from nodecopy.trust.explanation import Explanation

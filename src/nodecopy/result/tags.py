@@ -17,7 +17,7 @@ from nodecopy.features.tag_values import Tags, enough_tags, join_tags, tags_of
 from nodecopy.predictions import PREDICTED, Columns
 from nodecopy.problem.problem import Problem
 from nodecopy.result.base import Result
-from nodecopy.result.tag_table import TagPredictions
+from nodecopy.result.tables import TagPredictions
 from nodecopy.result.tag_words import TagWords, none_of
 from nodecopy.stack.tags import FittedTags, HeldOutTags, TagPosterior
 from nodecopy.trust.components import ComponentScore, component_scores
@@ -25,6 +25,7 @@ from nodecopy.trust.explainer import Explainer
 from nodecopy.trust.explanation import Explanation
 from nodecopy.trust.tags import (
     EstimatedTags,
+    SuspectTag,
     SuspectTags,
     estimate_tags,
     f1_thresholds,
@@ -55,12 +56,9 @@ class TagResult(Result):
     model: FittedTags
 
     target: ClassVar[str] = "tags"
+    words_type = TagWords
+    suspect_type = SuspectTag
     _enough_labels: ClassVar[str] = "tags of six nodes at least"
-
-    @property
-    def words(self) -> TagWords:
-        """What is said of tags."""
-        return TagWords(self)
 
     @cached_property
     def tags(self) -> Tags:
@@ -116,24 +114,12 @@ class TagResult(Result):
         each = np.hstack([p, none_of(p)[:, None]])
         return np.asarray(each / each.sum(1, keepdims=True))
 
-    @property
-    def why_not_estimated(self) -> str:
-        """Why no label was held out; empty where some were."""
-        if self.held_out is not None:
-            return ""
-        return "no label was held out, since the model is not calibrated (calibrate)"
-
-    def estimated_scores(self, level: float = 0.95) -> EstimatedTags:
+    def estimated(self, level: float = 0.95) -> EstimatedTags:
         """Return estimates of F1 on the nodes without known tags, and their intervals."""
         held: HeldOutTags = self.checked_held_out
         others = self.probabilities[self.without_label]
         given = held.probabilities, held.truth, others, self.thresholds
         return estimate_tags(*given, level, self.representative)
-
-    @cached_property
-    def estimate(self) -> EstimatedTags | None:
-        """The estimated F1 with 95 % intervals; None where no label was held out."""
-        return None if self.held_out is None else self.estimated_scores()
 
     @property
     def right(self) -> NDArray[np.bool_]:
@@ -148,36 +134,25 @@ class TagResult(Result):
         held: HeldOutTags = self.checked_held_out
         return suspect_tags(held.nodes, held.truth, held.probabilities, self.thresholds)
 
+    def suspect_values(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
+        """Return the tags, whether the node is known to have them, and how probably not."""
+        suspects = self.suspect_labels
+        return self.names[suspects.tags], suspects.known, suspects.probability
+
     def suspect_columns(self) -> Columns:
         """Return the tag, whether it is given or missing, and how probably that is wrong."""
-        suspects = self.suspect_labels
-        return {
-            "tag": self.names.astype(object)[suspects.tags],
-            "suspect": np.where(suspects.known, "given", "missing").astype(object),
-            "probability": suspects.probability,
-        }
+        tags, known, probability = self.suspect_values()
+        suspect = np.where(known, "given", "missing").astype(object)
+        return {"tag": tags.astype(object), "suspect": suspect, "probability": probability}
 
-    def table(
-        self,
-        given: Problem,
-        nodes: slice | NDArray[np.int64],
-        posterior: TagPosterior,
-        *,
-        novelty: NDArray[np.float64] | None = None,
-        new: NDArray[np.bool_] | None = None,
+    def _table(
+        self, start: tuple[Any, Any, Any], given: Problem, nodes: Any, posterior: Any, novelty: Any
     ) -> TagPredictions:
         """Return the table of predictions."""
-        known = np.array([*given.class_names, ""], object)
+        p, values = posterior.probabilities, np.array([*given.class_names, ""], object)
         labels = given.labels[nodes] if given.target == self.target else -1
-        return TagPredictions(
-            given.ids[nodes],
-            None if given.titles is None else given.titles[nodes],
-            new,
-            np.broadcast_to(known[labels], len(posterior.probabilities)),
-            self.names,
-            posterior,
-            self.predicted(posterior.probabilities),
-        )
+        known = np.broadcast_to(values[labels], len(p))
+        return TagPredictions(*start, known, self.names, posterior, self.predicted(p))
 
     def predicted_columns(self, nodes: NDArray[np.int64]) -> Columns:
         """Return the predicted tags."""
@@ -199,7 +174,7 @@ class TagResult(Result):
         with torch_defaults():
             for one in np.unique(which).tolist():
                 some = np.flatnonzero(which == one).tolist()
-                each = self._explainer(one).explain([nodes[at] for at in some])
+                each = self._explainer_of(one).explain([nodes[at] for at in some])
                 explained |= zip(some, each, strict=True)
         return [explained[at] for at in range(len(p))]
 
@@ -209,7 +184,7 @@ class TagResult(Result):
             raise ModelError(unknown_name("tag", str(tag), self.tags.names))
         return self.tags.names.index(tag)
 
-    def _explainer(self, tag: int) -> Explainer:
+    def _explainer_of(self, tag: int) -> Explainer:
         given, name = self.nodes("explain"), self.tags.names[tag]
         if tag not in self._explainers:
             has = np.where(given.labels >= 0, self.tags.members[given.labels, tag], -1)

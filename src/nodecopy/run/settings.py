@@ -44,6 +44,11 @@ _READING = tuple(declared.name for declared in fields(TableOptions))
 # Settled already in a built-in dataset.
 _OF_TABLES = ("edges", "nodes", *(key for key in _READING if key != "label_columns"))
 _OF_BUILT_IN = ("labels_per_class", "split")
+_ESTIMATORS: dict[str, type[NodeCopyEstimator[Any]]] = {
+    "class": NodeCopyClassifier,
+    "number": NodeCopyRegressor,
+    "tags": NodeCopyMultilabelClassifier,
+}
 _Seed = Annotated[int, Limits(0, 2**62)]
 
 
@@ -171,63 +176,20 @@ class FitSettings(TableOptions):
 
     def estimator(
         self, target: str, progress: Show = None, executor: object = None
-    ) -> NodeCopyEstimator:
+    ) -> NodeCopyEstimator[Any]:
         """Return the estimator of a kind of target that these settings describe, not fitted yet."""
-        makers = {
-            "class": self.classifier,
-            "number": self.regressor,
-            "tags": self.multilabel,
-        }
-        return makers[target](progress, executor)
-
-    def multilabel(
-        self, progress: Show = None, executor: object = None
-    ) -> NodeCopyMultilabelClassifier:
-        """Return the estimator of tags; refuse settings that are for classes."""
-        for key in ("class_prior", "classes", "max_novelty"):
-            if getattr(self, key) != getattr(FitSettings, key):
-                raise SpecError(f"{key} is for one class per node, and labels are tags")
-        return NodeCopyMultilabelClassifier(
-            self.method,
-            calibrate=self.calibrate,
-            folds=self.folds,
-            normalise=self.normalise,
-            text_model=self.text_model,
-            random_state=self.random_state,
-            progress=progress,
-            executor=executor,
-        )
-
-    def regressor(self, progress: Show = None, executor: object = None) -> NodeCopyRegressor:
-        """Return the estimator of numbers; refuse settings that are for classes."""
-        for key in ("class_prior", "classes", "max_novelty", "calibrate"):
-            if getattr(self, key) != getattr(FitSettings, key):
-                raise SpecError(f"{key} is for classes, and these labels are numbers")
-        method: Any = self.method  # others than those of numbers are refused there
-        return NodeCopyRegressor(
-            method,
-            folds=self.folds,
-            normalise=self.normalise,
-            text_model=self.text_model,
-            random_state=self.random_state,
-            progress=progress,
-            executor=executor,
-        )
-
-    def classifier(self, progress: Show = None, executor: object = None) -> NodeCopyClassifier:
-        """Return the estimator of classes."""
-        return NodeCopyClassifier(
-            self.method,
-            calibrate=self.calibrate,
-            folds=self.folds,
-            class_prior=parse_class_prior(self.class_prior),
-            normalise=self.normalise,
-            text_model=self.text_model,
-            class_descriptions=None if self.classes is None else parse_classes(self.classes),
-            random_state=self.random_state,
-            progress=progress,
-            executor=executor,
-        )
+        keys = "method", "calibrate", "folds", "normalise", "text_model", "random_state"
+        arguments: dict[str, Any] = {key: getattr(self, key) for key in keys}
+        if target == "class":
+            arguments["class_prior"] = parse_class_prior(self.class_prior)
+            described = None if self.classes is None else parse_classes(self.classes)
+            arguments["class_descriptions"] = described
+        else:
+            for key in ("class_prior", "classes", "max_novelty"):
+                if getattr(self, key) != getattr(FitSettings, key):
+                    labels = target.rstrip("s")
+                    raise SpecError(f"{key} is for one class per node, and labels are {labels}s")
+        return _ESTIMATORS[target](**arguments, progress=progress, executor=executor)
 
 
 def parse_class_prior(text: str) -> Any:
