@@ -115,7 +115,7 @@ class NodeCopyEstimator(BaseEstimator, Generic[Answer]):  # type: ignore[misc]
             raise ModelError(
                 "fit takes a graph, X [N, D] and y; X is a single column. cross_val_score and "
                 "searches of scikit-learn cannot be used, as they slice rows and a graph must stay "
-                "whole: held_out_ has predictions that are cross-validated over labelled nodes"
+                "whole: held_out_ and estimated_accuracy() are cross-validated over labelled nodes"
             )
         labelled = self._needs_labels(graph, y)
         target = self._result_type.target
