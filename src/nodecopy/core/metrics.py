@@ -118,8 +118,13 @@ def reliability_curve(probabilities: ArrayLike, y: ArrayLike, n_bins: int = 15) 
     ([0, 0, 2, 1], [0.5, 1.0])
     """
     p, labels = _checked(probabilities, y)
-    confidence = p.max(axis=1)  # [n]
-    correct = p.argmax(axis=1) == labels  # [n]
+    return in_bins(p.max(axis=1), p.argmax(axis=1) == labels, n_bins)
+
+
+def in_bins(
+    confidence: NDArray[np.float64], correct: NDArray[np.bool_], n_bins: int
+) -> ReliabilityCurve:
+    """Group predictions by their confidence [n], and compare it with how many are correct [n]."""
     bins = np.searchsorted(np.arange(1, n_bins) / n_bins, confidence, side="left")  # [n]
     count = np.bincount(bins, minlength=n_bins)
     with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN of an empty bin

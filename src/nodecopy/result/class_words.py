@@ -15,9 +15,17 @@ from nodecopy.core.metrics import reliability_curve, wilson_interval
 from nodecopy.graph import Graph
 from nodecopy.predictions import COLOURS
 from nodecopy.result.tables import SURE, class_bars
-from nodecopy.result.words import SUSPECT, Rows, Words, packed
+from nodecopy.result.words import (
+    Rows,
+    Words,
+    packed,
+    packed_bits,
+    packed_shares,
+    points_of,
+    share_of,
+)
 from nodecopy.stack.held_out import HeldOut
-from nodecopy.trust.components import weights_in_words
+from nodecopy.trust.components import ComponentScore
 from nodecopy.trust.explanation import Explanation
 
 if TYPE_CHECKING:
@@ -37,6 +45,7 @@ class ClassWords(Words):
 
     _of: ClassResult
     noun = "classes"
+    contradicted = " The probability is that the known label is wrong, not that the other is right."
 
     def line_rows(self) -> Rows:
         """Return the number of classes, confidence and the estimated accuracy."""
@@ -45,7 +54,7 @@ class ClassWords(Words):
         return [
             ("classes", f"{len(self._of.classes)}"),
             ("confidence", f"median {np.median(confidence):.0%}; {sure}"),
-            ("accuracy", self._estimated()),
+            ("accuracy", self.estimated_line()),
         ]
 
     def trust_rows(self) -> Rows:
@@ -60,10 +69,10 @@ class ClassWords(Words):
             rows.append(("unseen", self.unseen()))
         return rows
 
-    def numbers(self) -> dict[str, Any]:
+    def own_numbers(self) -> dict[str, Any]:
         """Return counts of each class, and what held-out labels tell; null where none were."""
         result = self._of
-        held, missing, suspects = result.held_out, result.missing_mass, result.lists.suspect_labels
+        held, missing = result.held_out, result.missing_mass
         estimate = sets = None
         if held is not None and result.estimate is not None:
             unchecked = [result.given.class_names[k] for k in result.estimate.unchecked]
@@ -73,18 +82,15 @@ class ClassWords(Words):
         return {
             "classes": self._class_rows(),
             "estimated_accuracy": estimate,
-            "why_not_estimated": result.why_not_estimated or None,
-            "held_out_labels": 0 if held is None else len(held.nodes),
             "held_out_accuracy": None if held is None else held.scores.accuracy,
-            "components": [
-                {"name": one.name, "learns_from": one.source, "weight": float(one.weight)}
-                | {"held_out_accuracy": float(one.held_out.mean()) if len(one.held_out) else None}
-                for one in result.components
-            ],
             "sets": sets,
             "unseen_classes": None if missing is None else asdict(missing),
-            "suspect_labels": None if suspects is None else len(suspects.nodes),
         }
+
+    def component_score(self, component: ComponentScore) -> dict[str, Any]:
+        """Return the share of held-out labels that it predicts."""
+        right = component.held_out
+        return {"held_out_accuracy": float(right.mean()) if len(right) else None}
 
     def _class_rows(self) -> list[dict[str, Any]]:
         """Return how many nodes of each class are known, predicted, and to be expected."""
@@ -96,8 +102,6 @@ class ClassWords(Words):
     def quality(self) -> tuple[str, str]:
         """Say how many predictions should be right."""
         accuracy = self._of.estimate
-        if accuracy is None:
-            return "unknown", f"Accuracy was not estimated: {self._of.why_not_estimated}."
         return (
             f"{accuracy.accuracy:.0%}",
             f"of the predictions should be right (95% interval {accuracy.low:.0%} to "
@@ -121,26 +125,22 @@ class ClassWords(Words):
         """Return how many classes there are."""
         return f"of {len(self._of.classes):,} classes"
 
-    def summary(self) -> list[str]:
-        """Say what was read, what was predicted and how good it can be expected to be."""
-        labels, held_out = self._of.labels, self._of.held_out
-        known = int(np.count_nonzero(labels >= 0))
-        trust = f"How often predictions are right was not estimated: {self._of.why_not_estimated}."
-        if held_out is not None:
-            unseen = self.unseen()
-            trust = (
-                "The accuracy was estimated from the confidence of predictions, and from "
-                f"{counted(len(held_out.nodes), 'held-out label')}, of which "
-                f"{held_out.scores.accuracy:.0%} were predicted correctly. It holds for nodes like "
-                "the labelled ones, if the known labels are right. "
-                f"{unseen[:1].upper()}{unseen[1:]}."
-            )
-        return [
-            f"{counted(known, 'node')} of {len(labels):,} came with a label. From these, the other "
-            f"{len(labels) - known:,} got a probability for every class; the most probable class "
-            "of a node is its prediction, and the probability of that class its confidence.",
-            trust,
-        ]
+    def predicted(self) -> str:
+        """Say what probabilities, predictions and confidence are."""
+        return (
+            "a probability for every class; the most probable class of a node is its prediction, "
+            "and the probability of that class its confidence."
+        )
+
+    def trust(self) -> str:
+        """Say what the estimated accuracy rests on, and what share of classes has no label."""
+        held_out, unseen = self._of.checked_held_out, self.unseen()
+        return (
+            "The accuracy was estimated from the confidence of predictions, and from "
+            f"{counted(len(held_out.nodes), 'held-out label')}, of which "
+            f"{held_out.scores.accuracy:.0%} were predicted correctly. It holds for nodes like "
+            f"the labelled ones, if the known labels are right. {unseen[:1].upper()}{unseen[1:]}."
+        )
 
     def unseen(self) -> str:
         """Say what share of nodes has a class without any label, and what that means for sets."""
@@ -157,24 +157,6 @@ class ClassWords(Words):
         return (
             f"if labels were drawn at random, {share} of the other nodes have a class without any "
             f"label: every prediction for them is wrong{sets}"
-        )
-
-    def suspects(self) -> str:
-        """Say how many known labels are contradicted, and how many of them may be wrong."""
-        count, wrong = len(self._of.lists.suspect_labels.nodes), self._of.lists.probably_wrong
-        listed = self.listed_suspects()
-        contradict = f"Held-out predictions contradict {counted(count, 'known label')}"
-        if listed == 0:
-            return (
-                f"{contradict}, but none of these is likely wrong: each with less than "
-                f"{SUSPECT:.0%}. Where the two differ, trust the label. suspect_labels.csv lists "
-                "them."
-            )
-        return (
-            f"{contradict}; {wrong:,} of these are more likely wrong than right, and {listed:,}, "
-            f"wrong with {SUSPECT:.0%} or more, are listed. The probability is that the known "
-            "label is wrong, not that the other one is right. Look before you change a label: an "
-            "odd node with a true label looks the same."
         )
 
     def sections(self) -> dict[str, Any]:
@@ -194,23 +176,18 @@ class ClassWords(Words):
 
     def node_columns(self, nodes: NDArray[np.int64]) -> dict[str, Any]:
         """Return classes, probabilities and doubt; a node of the second type has the class -1."""
-        result, given = self._of, self._of.nodes("report")
-        labels, own, novelty = given.labels, nodes < len(result.labels), result.lists.novelty
-        sizes = list(given.node_types.values()) or [len(labels)]
-        other = np.repeat(np.arange(len(sizes)), sizes)[nodes]  # 0 for nodes that have a class
-        at = np.where(own, nodes, 0)
+        result, (own, other, at) = self._of, self.places(nodes)
+        labels, novelty = result.given.labels, result.lists.novelty
         novelty = np.zeros(len(result.labels)) if novelty is None else novelty
         posterior = result.posterior.take(at)
         dtype = np.int16 if len(result.classes) < 2**15 else np.int32
         sets = None
-        if result.held_out is not None:  # a bit for each class, in whole bytes a node
-            held = result.sets(None, posterior.probabilities)
-            sets = packed(np.packbits(held, axis=1, bitorder="little"), np.uint8)
+        if result.held_out is not None:
+            sets = packed_bits(result.sets(None, posterior.probabilities))
         return {
             "known": packed(labels[nodes], dtype),
             "predicted": packed(np.where(own, posterior.probabilities.argmax(1), -other), dtype),
-            # In ten-thousandths; a reader cannot tell finer ones apart.
-            "probabilities": packed((posterior.probabilities * 10_000).round(), np.uint16),
+            "probabilities": packed_shares(posterior.probabilities),
             "entropy": packed(posterior.entropy * own, np.float32),
             "fromGraph": packed(posterior.graph_information * own, np.float32),
             "fromWeights": packed(posterior.weight_information * own, np.float32),
@@ -244,7 +221,7 @@ class ClassWords(Words):
     def notebook_rows(self) -> Rows:
         """Return labels, classes and the estimated accuracy."""
         rows = [
-            ("known labels", f"{np.count_nonzero(self._of.labels >= 0):,}"),
+            ("known labels", f"{self.num_known:,}"),
             ("classes", f"{len(self._of.classes):,}"),
         ]
         if (estimate := self._of.estimate) is not None:
@@ -256,10 +233,9 @@ class ClassWords(Words):
         """Return a bar for each class."""
         return class_bars(self._of.given.class_names, self._of.probabilities, self._of.labels)
 
-    def _estimated(self) -> str:
+    def estimated(self) -> str:
+        """Return the estimated accuracy with its interval."""
         accuracy = self._of.estimate
-        if accuracy is None:
-            return f"not estimated: {self._of.why_not_estimated}"
         text = (
             f"about {accuracy.accuracy:.0%} (95 % interval {accuracy.low:.0%} to "
             f"{accuracy.high:.0%}), from {accuracy.num_labels:,} known labels, each held out in "
@@ -297,7 +273,7 @@ class ClassWords(Words):
         """Say what the pool is made of; give weight and accuracy of each component, ours first."""
         components = self._of.components
         if not components:
-            return {"sentence": "The method is a single component."}
+            return self.pool("", [])
         n, right = len(held_out.nodes), held_out.right
         best = max(components, key=lambda one: float(one.held_out.mean()))
         gap, error = best.gap(right)
@@ -305,17 +281,12 @@ class ClassWords(Words):
         if isfinite(error) and abs(gap) <= 2 * error:
             points = f"{200 * error:.0f} points"
             chance = f"with so many labels, chance alone makes a difference of {points}"
-        sentence = (
-            f"The prediction is a weighted mean: {weights_in_words(components)}. Of "
-            f"{counted(n, 'held-out label')} it was right in {right.mean():.0%}, and the component "
-            f"that did best, {best.name}, in {best.held_out.mean():.0%}; {chance}."
+        more = (
+            f"Of {counted(n, 'held-out label')} it was right in {right.mean():.0%}, and the "
+            f"component that did best, {best.name}, in {best.held_out.mean():.0%}; {chance}."
         )
-        ours = {"name": "nodecopy", "source": "all of it", "weight": 1.0}
-        rows = [ours | _share(float(right.mean()), n)]
-        for one in components:
-            share = _share(float(one.held_out.mean()), n)
-            rows.append({"name": one.name, "source": one.source, "weight": one.weight} | share)
-        return {"sentence": sentence, "rows": rows}
+        shares = [share_of(float(one.held_out.mean()), n) for one in components]
+        return self.pool(more, shares, share_of(float(right.mean()), n))
 
     def _sets(self) -> dict[str, Any]:
         """Say what is promised of a prediction set; count those of one class, of two, and so on."""
@@ -356,15 +327,7 @@ def _reliability(held_out: HeldOut) -> dict[str, Any]:
         f"correct predictions equals their confidence; lines are 95% intervals.{few}"
     )
     curve = reliability_curve(held_out.probabilities, held_out.truth, n_bins=10)
-    points = [
-        {"confidence": round(float(confidence), 4), "count": int(count)}
-        | _share(float(accuracy), int(count))
-        for confidence, accuracy, count in zip(
-            curve.confidence, curve.accuracy, curve.count, strict=True
-        )
-        if count
-    ]
-    return {"sentence": sentence, "points": points}
+    return {"sentence": sentence, "points": points_of(curve)}
 
 
 def _confusion(held_out: HeldOut, k: int) -> dict[str, Any]:
@@ -381,12 +344,6 @@ def _confusion(held_out: HeldOut, k: int) -> dict[str, Any]:
     order = np.argsort(-counts, axis=None, kind="stable")[: min(_PAIRS, np.count_nonzero(counts))]
     pairs = [[int(at // k), int(at % k), int(counts.flat[at])] for at in order]
     return {"sentence": sentence, "pairs": pairs}
-
-
-def _share(right: float, count: int) -> dict[str, float]:
-    """Return a share of correct predictions with its interval."""
-    low, high = wilson_interval(right, count)
-    return {"right": round(right, 4), "low": round(low, 4), "high": round(high, 4)}
 
 
 def _told(graph: Graph, classes: NDArray[np.int64]) -> tuple[float, float, float]:

@@ -12,8 +12,8 @@ from nodecopy.core.errors import counted
 from nodecopy.graph import Graph
 from nodecopy.predictions import SHADES
 from nodecopy.result.tables import number_bars
-from nodecopy.result.words import SUSPECT, Rows, Words, packed
-from nodecopy.trust.components import weights_in_words
+from nodecopy.result.words import Rows, Words, packed
+from nodecopy.trust.components import ComponentScore
 from nodecopy.trust.number_explanation import NumberExplanation
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class NumberWords(Words):
     """What is said of numbers."""
 
     _of: NumberResult
-    noun = "numbers"
+    noun, label, given, score = "numbers", "known number", "a number", "The error"
 
     def line_rows(self) -> Rows:
         """Return the range of the numbers, the scale, and the estimated error."""
@@ -36,7 +36,7 @@ class NumberWords(Words):
         low, middle, high = (number(value) for value in np.quantile(known, [0, 0.5, 1]))
         return [
             ("numbers", f"known from {low} to {high}, median {middle}{scale}"),
-            ("error", self._estimated()),
+            ("error", self.estimated_line()),
         ]
 
     def trust_rows(self) -> Rows:
@@ -47,12 +47,10 @@ class NumberWords(Words):
         width = number(float(np.median((high - low)[self._of.without_label])))
         return [(f"{100 * self._of.coverage:.10g}% intervals", f" {width} wide, in the median")]
 
-    def numbers(self) -> dict[str, Any]:
+    def own_numbers(self) -> dict[str, Any]:
         """Return quantiles, and what held-out labels tell; null where none were."""
-        result = self._of
-        held, suspects = result.held_out, result.lists.suspect_labels
-        intervals = None
-        if held is not None:
+        result, intervals = self._of, None
+        if result.held_out is not None:
             low, high = result.intervals().T
             width = float(np.median((high - low)[result.without_label]))
             intervals = {"coverage": result.coverage, "median_width": width}
@@ -63,22 +61,16 @@ class NumberWords(Words):
             "known": _quantiles(known),
             "predicted": _quantiles(result.values),
             "estimated_error": None if result.estimate is None else asdict(result.estimate),
-            "why_not_estimated": result.why_not_estimated or None,
-            "held_out_labels": 0 if held is None else len(held.nodes),
-            "components": [
-                {"name": one.name, "learns_from": one.source, "weight": float(one.weight)}
-                | {"held_out_rmse": _rmse(one.held_out)}
-                for one in result.components
-            ],
             "intervals": intervals,
-            "suspect_labels": None if suspects is None else len(suspects.nodes),
         }
+
+    def component_score(self, component: ComponentScore) -> dict[str, Any]:
+        """Return its root mean squared error."""
+        return {"held_out_rmse": _rmse(component.held_out)}
 
     def quality(self) -> tuple[str, str]:
         """Say how far predictions should be off."""
         error = self._of.estimate
-        if error is None:
-            return "unknown", f"The error was not estimated: {self._of.why_not_estimated}."
         return (
             f"± {number(error.error)}",
             f"is how far predictions should be off on average (95% interval {number(error.low)} to "
@@ -112,38 +104,24 @@ class NumberWords(Words):
         known = self._of.known[self._of.labels >= 0]
         return f"from {number(float(known.min()))} to {number(float(known.max()))}"
 
-    def summary(self) -> list[str]:
-        """Say what was predicted, and how good it can be expected to be."""
-        labels, held_out, error = self._of.labels, self._of.held_out, self._of.estimate
-        known = int(np.count_nonzero(labels >= 0))
-        trust = f"How far predictions are off was not estimated: {self._of.why_not_estimated}."
-        if held_out is not None and error is not None:
-            trust = (
-                f"Each of {counted(len(held_out.nodes), 'known number')} was predicted without "
-                f"being seen; the root mean squared error was {number(error.rmse)}. It holds for "
-                "nodes like the labelled ones, if the known numbers are right."
-            )
+    def trust(self) -> str:
+        """Say how far predictions of held-out numbers are off."""
+        return (
+            f"Each of {counted(len(self._of.checked_held_out.nodes), 'known number')} was predicted"
+            " without being seen; the root mean squared error was "
+            f"{number(self._of.estimate.rmse)}. It holds for nodes like the labelled ones, if the "
+            "known numbers are right."
+        )
+
+    def predicted(self) -> str:
+        """Say what predictions of skewed numbers are."""
         scale = ""
         if self._of.model.scale.name == "logarithm":
             scale = (
                 " As they are skewed, they were fitted by their logarithm: a prediction is a median"
                 " rather than a mean, and errors multiply."
             )
-        return [
-            f"{counted(known, 'node')} of {len(labels):,} came with a number. From these, the "
-            f"other {len(labels) - known:,} got a predicted number and an interval.{scale}",
-            trust,
-        ]
-
-    def suspects(self) -> str:
-        """Say how many known numbers are far from what was predicted without them."""
-        count, wrong = len(self._of.lists.suspect_labels.nodes), self._of.lists.probably_wrong
-        return (
-            f"{counted(count, 'known number')} are farther from the prediction made without them "
-            f"than others; {wrong:,} of these are more likely wrong than right, and those wrong "
-            f"with {SUSPECT:.0%} or more are listed. Look before you change a number: an odd node "
-            "with a true number looks the same."
-        )
+        return f"a predicted number and an interval.{scale}"
 
     def sections(self) -> dict[str, Any]:
         """Return ranges, and predictions beside held-out numbers; absent where none were."""
@@ -199,12 +177,8 @@ class NumberWords(Words):
 
     def node_columns(self, nodes: NDArray[np.int64]) -> dict[str, Any]:
         """Return numbers, intervals, and the range that gives a node its colour."""
-        result, given, ends = self._of, self._of.nodes("report"), self._ends()
-        own = nodes < len(result.labels)
-        sizes = list(given.node_types.values()) or [len(given.labels)]
-        other = np.repeat(np.arange(len(sizes)), sizes)[nodes]
-        at = np.where(own, nodes, 0)
-        values, known = result.values[at], result.known_values(given, nodes)
+        result, (own, other, at), ends = self._of, self.places(nodes), self._ends()
+        values, known = result.values[at], result.known_values(result.given, nodes)
         bins = np.where(np.isnan(known), -1, np.searchsorted(ends, np.nan_to_num(known)))
         columns = {
             "known": packed(bins, np.int16),
@@ -239,7 +213,7 @@ class NumberWords(Words):
 
     def notebook_rows(self) -> Rows:
         """Return labels and the estimated error."""
-        rows = [("known numbers", f"{np.count_nonzero(self._of.labels >= 0):,}")]
+        rows = [("known numbers", f"{self.num_known:,}")]
         if (error := self._of.estimate) is not None:
             interval = f"95% interval {number(error.low)} to {number(error.high)}"
             rows.append(("mean absolute error", f"{number(error.error)} ({interval})"))
@@ -253,10 +227,9 @@ class NumberWords(Words):
     def _on_scale(self) -> str:
         return ", of logarithms" * (self._of.model.scale.name == "logarithm")
 
-    def _estimated(self) -> str:
+    def estimated(self) -> str:
+        """Return the estimated error with its interval."""
         error = self._of.estimate
-        if error is None:
-            return f"not estimated: {self._of.why_not_estimated}"
         return (
             f"about {number(error.error)} on average (95 % interval {number(error.low)} to "
             f"{number(error.high)}), from {error.num_labels:,} known numbers, each held out in "
@@ -267,22 +240,17 @@ class NumberWords(Words):
         """Say what the pool is made of; give weight and error of each component, ours first."""
         components, held = self._of.components, self._of.held_out
         if not components:
-            return {"sentence": "The method is a single component."}
+            return self.pool("", [])
         best = min(components, key=lambda one: _rmse(one.held_out) or np.inf)
         ours = _rmse(held.residuals)
-        sentence = (
-            f"The prediction is a weighted mean: {weights_in_words(components)}. Its root mean "
-            f"squared error for {counted(len(held.nodes), 'held-out number')} was {ours:.3g}, and "
-            f"that of the component that did best, {best.name}, {_rmse(best.held_out):.3g}"
-            f"{self._on_scale()}."
+        more = (
+            f"Its root mean squared error for {counted(len(held.nodes), 'held-out number')} was "
+            f"{ours:.3g}, and that of the component that did best, {best.name}, "
+            f"{_rmse(best.held_out):.3g}{self._on_scale()}."
         )
-        rows: list[dict[str, Any]] = [
-            {"name": "nodecopy", "source": "all of it", "weight": 1.0, "error": ours}
-        ]
-        for one in components:
-            own = {"name": one.name, "source": one.source, "weight": one.weight}
-            rows.append(own | {"error": _rmse(one.held_out)})
-        return {"sentence": sentence, "rows": rows}
+        return self.pool(
+            more, [{"error": _rmse(one.held_out)} for one in components], {"error": ours}
+        )
 
 
 def number(value: float) -> str:

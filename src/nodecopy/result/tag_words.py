@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.core.errors import counted, listed, shortened
-from nodecopy.core.metrics import wilson_interval
+from nodecopy.core.metrics import in_bins
 from nodecopy.core.rng import stream
 from nodecopy.graph import Graph
 from nodecopy.predictions import COLOURS
 from nodecopy.result.tables import tag_bars
-from nodecopy.result.words import SUSPECT, Rows, Words, packed
-from nodecopy.trust.components import weights_in_words
+from nodecopy.result.words import Rows, Words, packed, packed_bits, packed_shares, points_of
 from nodecopy.trust.explanation import Explanation
 from nodecopy.trust.tags import EstimatedScore
 
@@ -34,7 +33,8 @@ class TagWords(Words):
     """What is said of tags."""
 
     _of: TagResult
-    noun = "tags"
+    noun, label, given, score = "tags", "known tag", "known tags", "F1"
+    contradicted = " A tag may be wrong, or missing."
 
     def line_rows(self) -> Rows:
         """Return the number of tags, how many nodes get, and the estimated F1."""
@@ -43,7 +43,7 @@ class TagWords(Words):
         return [
             ("tags", f"{len(self._of.names)}{self._left_out()}"),
             ("predicted", f"{predicted.sum(1).mean():.2f} tags per node; {none}"),
-            ("F1", self._estimated()),
+            ("F1", self.estimated_line()),
         ]
 
     def trust_rows(self) -> Rows:
@@ -52,26 +52,14 @@ class TagWords(Words):
         sure = np.mean((p >= _SURE) | (p <= 1 - _SURE))
         return [("settled", f"{sure:.0%} of all pairs of a node and a tag, with {_SURE:.0%}")]
 
-    def numbers(self) -> dict[str, Any]:
+    def own_numbers(self) -> dict[str, Any]:
         """Return counts of each tag, and what held-out labels tell; null where none were."""
-        result = self._of
-        held, suspects = result.held_out, result.lists.suspect_labels
         estimate = None
-        if result.estimate is not None:
-            estimate = asdict(result.estimate)
-            estimate["ranking"] = None if np.isnan(result.estimate.ranking) else estimate["ranking"]
-        return {
-            "tags": self._tag_rows(),
-            "left_out": list(result.left_out),
-            "estimated_f1": estimate,
-            "why_not_estimated": result.why_not_estimated or None,
-            "held_out_labels": 0 if held is None else len(held.nodes),
-            "components": [
-                {"name": one.name, "learns_from": one.source, "weight": float(one.weight)}
-                for one in result.components
-            ],
-            "suspect_labels": None if suspects is None else len(suspects.nodes),
-        }
+        if self._of.estimate is not None:
+            estimate = asdict(self._of.estimate)
+            estimate["ranking"] = None if np.isnan(estimate["ranking"]) else estimate["ranking"]
+        left_out = list(self._of.left_out)
+        return {"tags": self._tag_rows(), "left_out": left_out, "estimated_f1": estimate}
 
     def _tag_rows(self) -> list[dict[str, Any]]:
         """Return how many nodes are known, predicted and expected to have each tag."""
@@ -84,8 +72,6 @@ class TagWords(Words):
     def quality(self) -> tuple[str, str]:
         """Say how good the predicted tags should be."""
         estimate = self._of.estimate
-        if estimate is None:
-            return "unknown", f"F1 was not estimated: {self._of.why_not_estimated}."
         micro, macro = _interval(estimate.micro_f1), _interval(estimate.macro_f1)
         return (
             f"{estimate.micro_f1.value:.0%}",
@@ -111,49 +97,27 @@ class TagWords(Words):
         """Return how many tags there are."""
         return f"with {len(self._of.names):,} tags"
 
-    def summary(self) -> list[str]:
-        """Say what was predicted, and how good it can be expected to be."""
-        labels, held_out = self._of.labels, self._of.held_out
-        known = int(np.count_nonzero(labels >= 0))
-        trust = f"How good predictions are was not estimated: {self._of.why_not_estimated}."
-        if held_out is not None and self._of.estimate is not None:
-            trust = (
-                "F1 was estimated from the probabilities, and from "
-                f"{counted(len(held_out.nodes), 'held-out label')}. It holds for nodes like the "
-                "labelled ones, if the known tags are right and complete."
-            )
-            if not np.isnan(ranking := self._of.estimate.ranking):
-                trust += (
-                    f" Ranked by probability, the tags of a held-out node come first: the mean "
-                    f"precision at each of its tags is {ranking:.0%}."
-                )
+    def trust(self) -> str:
+        """Say what the estimated F1 rests on, and how well tags are ranked."""
+        held_out, ranking = self._of.checked_held_out, self._of.estimate.ranking
+        ranked = (
+            " Ranked by probability, the tags of a held-out node come first: the mean precision at "
+            f"each of its tags is {ranking:.0%}."
+        )
+        return (
+            f"F1 was estimated from the probabilities, and from "
+            f"{counted(len(held_out.nodes), 'held-out label')}. It holds for nodes like the "
+            "labelled ones, if the known tags are right and complete."
+        ) + ("" if np.isnan(ranking) else ranked)
+
+    def predicted(self) -> str:
+        """Say when a tag is predicted, and which are not."""
         left = self._left_out()
         left = f" {left[2:3].upper()}{left[3:]}." if left else ""
-        return [
-            f"{counted(known, 'node')} of {len(labels):,} came with known tags. From these, the "
-            f"other {len(labels) - known:,} got a probability for each of {len(self._of.names):,} "
-            "tags. A tag is predicted where its probability is above its threshold, which lies "
-            f"between those of the largest expected F1 of this tag and of all tags.{left}",
-            trust,
-        ]
-
-    def suspects(self) -> str:
-        """Say how many known tags are contradicted, and how many of them may be wrong."""
-        count, wrong = len(self._of.lists.suspect_labels.nodes), self._of.lists.probably_wrong
-        listed_count = self.listed_suspects()
-        contradict = (
-            f"Held-out predictions contradict {counted(count, 'known tag')}, which a node has or "
-            "lacks"
-        )
-        if listed_count == 0:
-            return (
-                f"{contradict}, but none of these is likely wrong: each with less than "
-                f"{SUSPECT:.0%}. suspect_labels.csv lists them."
-            )
         return (
-            f"{contradict}; {wrong:,} of these are more likely wrong than right, and "
-            f"{listed_count:,}, wrong with {SUSPECT:.0%} or more, are listed. Look before you "
-            "change a tag: an odd node with true tags looks the same."
+            f"a probability for each of {len(self._of.names):,} tags. A tag is predicted where its "
+            "probability is above its threshold, which lies between those of the largest expected "
+            f"F1 of this tag and of all tags.{left}"
         )
 
     def suspect_values(self) -> dict[str, NDArray[Any]]:
@@ -167,7 +131,8 @@ class TagWords(Words):
         sections: dict[str, Any] = {"classes": self._tags()}
         if self._of.held_out is None:
             return sections
-        return sections | {"reliability": self._reliability(), "components": self._components()}
+        weights = self.pool("Weights are means over tags.", [{}] * len(self._of.components))
+        return sections | {"reliability": self._reliability(), "components": weights}
 
     def _tags(self) -> dict[str, Any]:
         """Return known, predicted and expected nodes of each tag; of held-out labels, what fits."""
@@ -196,61 +161,31 @@ class TagWords(Words):
         """Say whether probabilities can be taken at their word; a point for each bin of them."""
         held = self._of.held_out
         p, truth = held.probabilities.ravel(), held.truth.ravel()
-        place, points = np.minimum((p * _BINS).astype(int), _BINS - 1), []
-        for here in (place == at for at in range(_BINS)):
-            if here.any():
-                right, count = float(truth[here].mean()), int(here.sum())
-                low, high = wilson_interval(right, count)
-                point = {"confidence": float(p[here].mean()), "right": right, "low": low}
-                points.append({k: round(v, 4) for k, v in point.items()} | {"high": round(high, 4)})
-                points[-1]["count"] = count
         sentence = (
             f"Over {counted(len(held.nodes), 'held-out label')}, a node was expected to have "
             f"{p.sum() / len(held.nodes):.2f} tags, and has {truth.sum() / len(held.nodes):.2f}. "
             "On the dashed line, the share of nodes that have a tag equals its probability; lines "
             "are 95% intervals, as if tags of a node were independent."
         )
-        return {"sentence": sentence, "points": points}
-
-    def _components(self) -> dict[str, Any]:
-        """Say what the pools of the tags are made of."""
-        components = self._of.components
-        if not components:
-            return {"sentence": "The method is a single component."}
-        words = weights_in_words(components)
-        sentence = f"A prediction is a weighted mean, on average over tags: {words}."
-        rows = [
-            {"name": one.name, "source": one.source, "weight": one.weight} for one in components
-        ]
-        return {"sentence": sentence, "rows": rows}
+        return {"sentence": sentence, "points": points_of(in_bins(p, truth, _BINS))}
 
     def node_columns(self, nodes: NDArray[np.int64]) -> dict[str, Any]:
         """Return tags, probabilities and doubt; a node of another type has no tag."""
-        result, given = self._of, self._of.nodes("report")
-        own = nodes < len(result.labels)
-        sizes = list(given.node_types.values()) or [len(given.labels)]
-        other = np.repeat(np.arange(len(sizes)), sizes)[nodes]  # 0 for nodes that have tags
-        at = np.where(own, nodes, 0)
+        result, (own, other, at) = self._of, self.places(nodes)
         posterior = result.posterior.take(at)
         p = posterior.probabilities
         with_none = np.hstack([p, none_of(p)[:, None]])
         predicted = result.predicted(p) & own[:, None]
         # Coloured by the clearest tag; the number after the last is none.
         first = np.where(predicted.any(1), result.clearest(p), p.shape[1])
-
         dtype = np.int16 if p.shape[1] < 2**15 - 1 else np.int32
-
-        def bits(rows: NDArray[np.bool_]) -> str:
-            """Return a bit for each tag, in whole bytes a node."""
-            some = np.pad(rows, ((0, 0), (0, 1)))  # the last name stands for none
-            return packed(np.packbits(some, axis=1, bitorder="little"), np.uint8)
-
+        none = (0, 0), (0, 1)  # the last name stands for no tag
         return {
-            "known": packed(np.where(given.labels[nodes] >= 0, 0, -1), dtype),
-            "knownTags": bits(result.known[at] & own[:, None]),
+            "known": packed(np.where(result.given.labels[nodes] >= 0, 0, -1), dtype),
+            "knownTags": packed_bits(np.pad(result.known[at] & own[:, None], none)),
             "predicted": packed(np.where(own, first, -other), dtype),
-            "sets": bits(predicted),
-            "probabilities": packed((with_none * 10_000).round(), np.uint16),
+            "sets": packed_bits(np.pad(predicted, none)),
+            "probabilities": packed_shares(with_none),
             "entropy": packed(posterior.entropy * own, np.float32),
         }
 
@@ -284,19 +219,18 @@ class TagWords(Words):
     def notebook_rows(self) -> Rows:
         """Return labels, tags and the estimated F1."""
         rows = [
-            ("known labels", f"{np.count_nonzero(self._of.labels >= 0):,}"),
+            ("known labels", f"{self.num_known:,}"),
             ("tags", f"{len(self._of.names):,}"),
         ]
-        return [*rows, ("estimated F1", self._estimated())] if self._of.estimate else rows
+        return [*rows, ("estimated F1", self.estimated())] if self._of.estimate else rows
 
     def notebook_chart(self) -> str:
         """Return a bar for each tag."""
         return tag_bars(self._of.tags.names, self._of.known, self._of.predicted())
 
-    def _estimated(self) -> str:
+    def estimated(self) -> str:
+        """Return micro and macro F1 with their intervals."""
         estimate = self._of.estimate
-        if estimate is None:
-            return f"not estimated: {self._of.why_not_estimated}"
         return (
             f"micro about {estimate.micro_f1.value:.0%} ({_interval(estimate.micro_f1)}), macro "
             f"about {estimate.macro_f1.value:.0%} ({_interval(estimate.macro_f1)}), from "

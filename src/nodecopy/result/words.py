@@ -6,15 +6,17 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.core.errors import counted, shortened
+from nodecopy.core.metrics import ReliabilityCurve, wilson_interval
 from nodecopy.graph import Graph
 from nodecopy.read.inspection import columns_read, printable
-from nodecopy.trust.components import weights_in_words
+from nodecopy.trust.components import ComponentScore, weights_in_words
 
 if TYPE_CHECKING:
     from nodecopy.result.base import Result
@@ -47,12 +49,16 @@ class Words:
         """Return what `nodecopy fit` prints of sets or intervals."""
         raise NotImplementedError
 
-    def numbers(self) -> dict[str, Any]:
+    def own_numbers(self) -> dict[str, Any]:
         """Return what summary.json has of predictions and of trust in them."""
         raise NotImplementedError
 
+    def estimated(self) -> str:
+        """Return the estimated quality for the terminal, where it was estimated."""
+        raise NotImplementedError
+
     def quality(self) -> tuple[str, str]:
-        """Answer "How good?" on the page: a figure, and the sentence that it begins."""
+        """Answer "How good?" on the page, likewise: a figure, and the sentence that it begins."""
         raise NotImplementedError
 
     def doubt(self) -> tuple[str, str]:
@@ -63,12 +69,12 @@ class Words:
         """Return a remark on the number of known labels."""
         raise NotImplementedError
 
-    def summary(self) -> list[str]:
-        """Say what was predicted, and how good it can be expected to be."""
+    def predicted(self) -> str:
+        """Say what nodes without a label got, to end a sentence."""
         raise NotImplementedError
 
-    def suspects(self) -> str:
-        """Introduce the list of suspect labels, where some are listed."""
+    def trust(self) -> str:
+        """Say how good predictions can be expected to be, where it was estimated."""
         raise NotImplementedError
 
     def suspect_values(self) -> dict[str, NDArray[Any]]:
@@ -104,7 +110,82 @@ class Words:
         """Return HTML for a notebook: what is predicted."""
         raise NotImplementedError
 
+    # What nodes are compared by, in the plural; a known label, what came with it, and its score.
+    noun, label, given, score = "predictions", "known label", "a label", "Accuracy"
+    # What else is said of contradicted labels.
+    contradicted = ""
+
     # What all kinds share.
+
+    @property
+    def num_known(self) -> int:
+        """How many labels are known."""
+        return int(np.count_nonzero(self._of.labels >= 0))
+
+    def estimated_line(self) -> str:
+        """Return the estimated quality, or why there is none."""
+        why = f"not estimated: {self._of.why_not_estimated}"
+        return why if self._of.estimate is None else self.estimated()
+
+    def numbers(self) -> dict[str, Any]:
+        """Return what summary.json has of a result; null where no label was held out."""
+        held, suspects = self._of.held_out, self._of.lists.suspect_labels
+        return self.own_numbers() | {
+            "why_not_estimated": self._of.why_not_estimated or None,
+            "held_out_labels": 0 if held is None else len(held.nodes),
+            "components": [
+                {"name": one.name, "learns_from": one.source, "weight": float(one.weight)}
+                | self.component_score(one)
+                for one in self._of.components
+            ],
+            "suspect_labels": None if suspects is None else len(suspects.nodes),
+        }
+
+    def component_score(self, component: ComponentScore) -> dict[str, Any]:
+        """Return how well a component predicts held-out labels, for summary.json."""
+        return {}
+
+    def summary(self) -> list[str]:
+        """Say what was predicted, and how good it can be expected to be."""
+        known, count = self.num_known, len(self._of.labels)
+        unknown = f"How good predictions are was not estimated: {self._of.why_not_estimated}."
+        return [
+            f"{counted(known, 'node')} of {count:,} came with {self.given}. From these, the other "
+            f"{count - known:,} got {self.predicted()}",
+            unknown if self._of.held_out is None else self.trust(),
+        ]
+
+    def pool(
+        self, more: str, rows: Sequence[Mapping[str, Any]], ours: Any = None
+    ) -> dict[str, Any]:
+        """Say what the pool is made of; give weight and scores of each component, ours first.
+
+        Args:
+            more: what else is said of it.
+            rows: scores of each component.
+            ours: those of the pool, where there are any.
+        """
+        components = self._of.components
+        if not components:
+            return {"sentence": "The method is a single component."}
+        own = [{"name": "nodecopy", "source": "all of it", "weight": 1.0} | ours] if ours else []
+        for one, score in zip(components, rows, strict=True):
+            own.append({"name": one.name, "source": one.source, "weight": one.weight, **score})
+        words = weights_in_words(components)
+        return {"sentence": f"The prediction is a weighted mean: {words}. {more}", "rows": own}
+
+    def places(
+        self, nodes: NDArray[np.int64]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
+        """Return which nodes of the page have a target, the number of their type, and a place.
+
+        The type is 0 for nodes that have a target; the place is that of their prediction, and any
+        for others.
+        """
+        given = self._of.nodes("report")
+        sizes = list(given.node_types.values()) or [len(given.labels)]
+        own = nodes < len(self._of.labels)
+        return own, np.repeat(np.arange(len(sizes)), sizes)[nodes], np.where(own, nodes, 0)
 
     def components(self) -> Rows:
         """Return what the components of the pool learn from."""
@@ -143,8 +224,9 @@ class Words:
         words = f"and {counted(more, 'other node')}: their labels would tell most about the rest."
         check = f" {counted(wrong, 'known label')} should be checked: more likely wrong than right."
         then = "" if more < 0 else words if more else "Its label would tell most about the rest."
+        unknown = "unknown", f"{self.score} was not estimated: {self._of.why_not_estimated}."
         rows = (
-            ("How good?", *self.quality()),
+            ("How good?", *(unknown if self._of.estimate is None else self.quality())),
             ("Where unsure?", *self.doubt()),
             ("What next?", "nothing to label" if more < 0 else "", then + check * (wrong > 0)),
         )
@@ -162,7 +244,7 @@ class Words:
         rows = [
             (noun, f"{len(labels):,}", beside),
             ("Edges", f"{given.graph.num_edges:,}", components),
-            ("Known labels", f"{np.count_nonzero(labels >= 0):,}", self.known()),
+            ("Known labels", f"{self.num_known:,}", self.known()),
         ]
         return [dict(zip(("name", "value", "remark"), row, strict=True)) for row in rows]
 
@@ -193,9 +275,21 @@ class Words:
         if suspects is None:
             unchecked = f"Known labels were not checked: {self._of.why_not_estimated}."
             return self._failure("suspect labels") or unchecked
-        if len(suspects.nodes) == 0:
-            return "Held-out predictions contradict no known label."
-        return self.suspects()
+        count, listed = len(suspects.nodes), self.listed_suspects()
+        contradict = f"Held-out predictions contradict {counted(count, self.label)}"
+        if count == 0:
+            return f"Held-out predictions contradict no {self.label}."
+        if listed == 0:
+            return (
+                f"{contradict}, but none of these is likely wrong: each with less than "
+                f"{SUSPECT:.0%}.{self.contradicted} suspect_labels.csv lists them."
+            )
+        return (
+            f"{contradict}; {self._of.lists.probably_wrong:,} of these are more likely wrong than "
+            f"right, and {listed:,}, wrong with {SUSPECT:.0%} or more, are listed."
+            f"{self.contradicted} Look before you change one: an odd node with a true label looks "
+            "the same."
+        )
 
     def listed_suspects(self) -> int:
         """Return how many of the labels that are contradicted may well be wrong: the first ones."""
@@ -242,9 +336,6 @@ class Words:
             f"{suspects.expected_wrong(0.01):.0f} of these {count:,} would be. {doubt}"
         )
 
-    # What nodes are compared by, in the plural.
-    noun = "predictions"
-
     def next_names(self, count: int) -> str:
         """Return what the first nodes to label next are called."""
         nodes = self._of.lists.next_labels.nodes
@@ -260,3 +351,29 @@ def packed(values: NDArray[Any], dtype: type[np.generic]) -> str:
     """
     plain = np.ascontiguousarray(values, np.dtype(dtype).newbyteorder("<"))
     return base64.b64encode(plain.tobytes()).decode()
+
+
+def packed_bits(rows: NDArray[np.bool_]) -> str:
+    """Return a bit for each class of a node, in whole bytes a node."""
+    return packed(np.packbits(rows, axis=1, bitorder="little"), np.uint8)
+
+
+def packed_shares(probabilities: NDArray[np.floating]) -> str:
+    """Return probabilities in ten-thousandths: a reader cannot tell finer ones apart."""
+    return packed((probabilities * 10_000).round(), np.uint16)
+
+
+def share_of(right: float, count: int) -> dict[str, float]:
+    """Return a share of correct predictions with its 95% interval."""
+    low, high = wilson_interval(right, count)
+    return {"right": round(right, 4), "low": round(low, 4), "high": round(high, 4)}
+
+
+def points_of(curve: ReliabilityCurve) -> list[dict[str, Any]]:
+    """Return the bins of a reliability diagram that are not empty."""
+    bins = zip(curve.confidence, curve.accuracy, curve.count, strict=True)
+    return [
+        {"confidence": round(float(mean), 4), "count": int(n)} | share_of(float(right), int(n))
+        for mean, right, n in bins
+        if n
+    ]
