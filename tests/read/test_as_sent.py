@@ -203,6 +203,8 @@ def test_columns_of_ids_are_found_by_known_ids_or_the_message_names_them(put):
     assert table.encoder.types["2"] == "name"
     with pytest.raises(DatasetError, match="`edge_columns` 3,5") as caught:
         read_tables(routes, threads=1)
+    with pytest.raises(DatasetError, match="`edge_columns` 3,5"):  # ids that are in no column
+        read_tables(routes, nodes=put("other.csv", "id,size\nx,1\ny,2\n"), threads=1)
     columns = re.search(r"`edge_columns` (\S+),", str(caught.value))[1].split(",")
     assert read_tables(routes, edge_columns=columns, threads=1).graph.num_edges == 15
     names = "Airline,AirlineID,Source,SourceID,Destination,DestinationID,Codeshare,Stops,Equipment"

@@ -15,6 +15,7 @@ from matplotlib import pyplot
 from nodecopy import BayesianGCN, Graph, NodeCopyClassifier
 from nodecopy.classifiers import DiffusionClassifier, fit_one
 from nodecopy.core.errors import ModelError
+from nodecopy.graph import join_relations
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
 from nodecopy.presets import best
@@ -205,10 +206,10 @@ def test_neighbours_are_named_with_their_relations():
         "cites": Graph.from_edges(3, [(0, 1)]),
         "writes": Graph.from_edges(3, [(0, 1), (0, 2)]),
     }
-    graph, names = relations["writes"], ["n", "<i>", "k"]
+    graph, names = join_relations(relations), ["n", "<i>", "k"]
     given = Problem("three", graph, np.ones((3, 1)), [0, 1, -1], ["a", "b"], names=names)
     terms: Terms = {("neighbour", 1): 0.2, ("neighbour", 2): 0.1}
-    why = named_explanation(given, relations, 0, Lead(0, 1, (0.6, 0.3), terms, {}))
+    why = named_explanation(given, 0, Lead(0, 1, (0.6, 0.3), terms, {}))
     assert "<i> (cites, writes) ×1.2, k (writes) ×1.1" in str(why)
     assert "&lt;i&gt; (cites, writes)" in why._repr_html_()
 

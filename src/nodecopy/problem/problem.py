@@ -34,8 +34,6 @@ from nodecopy.problem.task import Split, Task
 
 # The graph of a problem from a model file.
 _NO_GRAPH = Graph.from_edges(0, [])
-# Cosine from which on two texts are called similar.
-_SIMILAR = 0.3
 # Groups of like numbers.
 _GROUPS = 5
 # Names that an unknown one is compared with, at most.
@@ -323,7 +321,7 @@ class Problem:
         (own,) = self._vectors_of_texts(np.array([node]))
         cosine = np.where(known == node, -1.0, vectors @ own)
         order = np.argsort(-cosine, kind="stable")[:count]
-        return known[order[cosine[order] >= _SIMILAR]]
+        return known[order[cosine[order] > 0]]
 
     @cached_property
     def _labelled_texts(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:

@@ -170,7 +170,7 @@ def _id_columns(
     They hold ids of the nodes where these are known; of several such pairs, or where no ids are
     known, the pair with most values in common.
     """
-    cells = [read_id(f"c{at}", table.scanned_type(at), db.options) for at in places]
+    certain, cells = False, [read_id(f"c{at}", table.scanned_type(at), db.options) for at in places]
     picked = ", ".join(f"list(DISTINCT {cell})" for cell in cells)
     rows = db.attempt(f"SELECT {picked} FROM (SELECT * FROM {table.scan()} LIMIT {_SAMPLE})")
     values = (
@@ -180,16 +180,18 @@ def _id_columns(
     )
     if db.known_ids:
         known = {*db.column(f"SELECT DISTINCT id FROM ({db.known_ids})")}
-        values = {at: own for at, own in values.items() if len(own & known) > _KNOWN * len(own)}
-        if len(values) == wanted:
-            return list(values), True
+        held = {at: own for at, own in values.items() if len(own & known) > _KNOWN * len(own)}
+        if len(held) == wanted:
+            return list(held), True
+        certain = len(held) > wanted
+        values = held if certain else values
     best: list[int] = []
     most = 1
     for one, other in combinations(values, 2) if wanted == 2 else ():
         common, union = values[one] & values[other], values[one] | values[other]
         if len(common) > max(most, _COMMON * len(union)):
             best, most = [one, other], len(common)
-    return best, bool(best and db.known_ids)
+    return best, bool(best) and certain
 
 
 def _number_reader(db: Database, table: Table, place: int) -> Reader | None:

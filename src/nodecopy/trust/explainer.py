@@ -15,6 +15,7 @@ the logarithm of its factors: the sum is log p_a / p_b of the prediction.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from textwrap import shorten
 from typing import NamedTuple
 
 import numpy as np
@@ -45,7 +46,7 @@ from nodecopy.trust.explanation import Explanation, Row
 # Log-odds and leads below this are zero.
 _LEAST = 1e-9
 # Labelled texts that the meaning of a text is described by, and their length.
-_SIMILAR_TEXTS, _TEXT = 2, 60
+_SIMILAR_TEXTS, _TEXT, _CLASS = 2, 60, 20
 
 
 class Lead(NamedTuple):
@@ -104,9 +105,8 @@ class Explainer:
 
     def explain(self, nodes: Sequence[int]) -> list[Explanation]:
         """Return why nodes have their class, given their numbers."""
-        relations, leads = self._given.graph.relations, self._leads(np.array(nodes, np.int64))
-        each = zip(nodes, leads, strict=True)
-        return [named_explanation(self._given, relations, *one) for one in each]
+        leads = self._leads(np.array(nodes, np.int64))
+        return [named_explanation(self._given, *one) for one in zip(nodes, leads, strict=True)]
 
     def _leads(self, nodes: NDArray[np.int64]) -> list[Lead]:
         """Return the leads of some nodes; those of a pair of classes cost little more than one."""
@@ -164,21 +164,16 @@ def parts_of(model: Fitted, graph: Graph, features: FeatureMatrix, together: int
     return parts
 
 
-def named_explanation(
-    given: Problem, relations: Mapping[str, Graph], node: int, lead: Lead
-) -> Explanation:
+def named_explanation(given: Problem, node: int, lead: Lead) -> Explanation:
     """Return what adds up to the log-odds with everything named.
 
     Args:
         given: what nodes, columns and classes are called.
-        relations: the edges of each type, where there are several types.
         node: the number of the node.
         lead: of its class.
     """
     label, against = given.classes[[lead.a, lead.b]].tolist()
     evidence = named_rows(given, lead.terms, node)
-    if relations:
-        evidence = tuple(row._replace(note=over(relations, node, row)) for row in evidence)
     labels = tuple(
         row._replace(note=str(given.classes[given.labels[row.number]]))
         if row.source == "labelled node"
@@ -236,24 +231,26 @@ def named_rows(given: Problem, terms: Terms, node: int) -> tuple[Row, ...]:
     columns = given.columns if given.encoder is None else given.encoder.feature_names
     first = 0 if given.meaning is None else given.meaning.dimension
     read = any(source == "column" and 0 <= number < first for source, number in terms)
-    text = _about_text(given, node) if read else ""
+    similar = _similar_texts(given, node) if read else ""
     for (source, number), value in terms.items():
         name: Hashable = ""
-        if source == "column":
-            meant = 0 <= number < first
-            name = text if meant else _column(given, max(number - first, TOGETHER), columns)
+        note = ""
+        if source == "column" and 0 <= number < first:
+            name, note = "its text", similar
+        elif source == "column":
+            name = _column(given, max(number - first, TOGETHER), columns)
         elif source in OF_NODES:
             name = node_name(given, number)
-        held = rows.get((source, name), Row(source, name, 0.0, number))
+        if source == "neighbour" and number != OTHERS:
+            note = _relations(given.graph.relations, node, number)
+        held = rows.get((source, name), Row(source, name, 0.0, number, note))
         rows[source, name] = held._replace(log_odds=held.log_odds + value)
     return tuple(sorted(rows.values(), key=lambda row: -abs(row.log_odds)))
 
 
-def over(relations: Mapping[str, Graph], node: int, row: Row) -> str:
-    """Return the types of the edges that join a node and its neighbour, in either direction."""
-    if row.source != "neighbour" or row.number == OTHERS:
-        return ""
-    pairs = (node, row.number), (row.number, node)
+def _relations(relations: Mapping[str, Graph], node: int, other: int) -> str:
+    """Return the relations of the edges that join two nodes, in either direction."""
+    pairs = (node, other), (other, node)
     return ", ".join(
         name for name, edges in relations.items() if any(v in edges.neighbours(u) for u, v in pairs)
     )
@@ -270,14 +267,15 @@ def node_name(given: Problem, number: int) -> Hashable:
     return name
 
 
-def _about_text(given: Problem, node: int) -> str:
-    """Name the meaning of a text by labelled texts that mean something similar."""
+def _similar_texts(given: Problem, node: int) -> str:
+    """Name the labelled texts whose meaning is most similar to that of a node."""
     assert given.texts is not None  # that they are known by their meaning
     named = [
-        f"“{shortened(str(given.texts[one]), _TEXT)}” ({given.classes[given.labels[one]]})"
+        f"“{shorten(str(given.texts[one]), _TEXT, placeholder=' …')}”, "
+        f"{shortened(str(given.classes[given.labels[one]]), _CLASS)}"
         for one in given.similar_texts(node, _SIMILAR_TEXTS).tolist()
     ]
-    return f"its text, which means much the same as {' and '.join(named)}" if named else "its text"
+    return f"most like {'; and '.join(named)}" if named else ""
 
 
 def _column(given: Problem, number: int, names: Sequence[str]) -> str:

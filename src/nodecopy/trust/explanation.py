@@ -22,8 +22,8 @@ from nodecopy.core.errors import InputError, missing_extra, shortened
 from nodecopy.nn.evidence import LEAST, OF_NODES, Source
 
 SCALE = "natural logarithm of the odds of `label` against `against`"
-# Rows of one source that are named in a summary, and letters of a name there.
-_NAMED, _LETTERS = 4, 40
+# Rows of one source that are named in a summary, and letters of a name and a note there.
+_NAMED, _LETTERS, _NOTE = 4, 40, 200
 # Smaller pieces are not named, and the shortest scale of a waterfall.
 _TELLING, _SHORTEST = 0.05, 0.01
 # Letters that the bars have on a terminal.
@@ -51,7 +51,7 @@ class Row(NamedTuple):
             what it adds to that, on the scale of the fit.
         number: of the node, or of the column of the features.
         note: the types of the edges to a neighbour, where there are several; of a labelled node
-            its label.
+            its label; of a text the labelled ones that it is most like.
     """
 
     source: Source
@@ -62,8 +62,9 @@ class Row(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The name, with the note."""
-        return f"{self.name} ({self.note})" if self.note else str(self.name)
+        """The name, with the note; shortened."""
+        name = shortened(str(self.name), _LETTERS)
+        return f"{name} ({shortened(self.note, _NOTE)})" if self.note else name
 
 
 class Bar(NamedTuple):
@@ -250,14 +251,11 @@ class Waterfall:
         """What each bar does, with its largest pieces, in sentences."""
         texts = []
         for bar in self._shown:
-            names = [
-                f"{shortened(r.title, _LETTERS)} {self.piece(r.log_odds)}"
-                for r in self._largest(bar.rows)
-            ]
+            names = [f"{row.title} {self.piece(row.log_odds)}" for row in self._largest(bar.rows)]
             texts.append(
                 f"{bar.sentence} Most of all: {', '.join(names)}." if names else bar.sentence
             )
-        if names := [shortened(row.title, _LETTERS) for row in self.top_labels]:
+        if names := [row.title for row in self.top_labels]:
             texts.append(f"The model learnt this mostly from the labels of {', '.join(names)}.")
         return texts
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from nodecopy.nn.evidence import Contrast, Source, Terms
 from nodecopy.problem.problem import Problem
 from nodecopy.stack.numbers import FittedNumberStack
-from nodecopy.trust.explainer import named_rows, node_name, over, parts_of
+from nodecopy.trust.explainer import named_rows, node_name, parts_of
 from nodecopy.trust.explanation import Row, Waterfall
 
 _TITLES: dict[Source, tuple[str, str]] = {
@@ -145,9 +145,7 @@ class NumberExplainer:
         given, scale = self._given, self._model.scale
         mean = evidence.pop(_MEAN)
         labels.pop(_MEAN, None)
-        rows, relations = named_rows(given, evidence, node), given.graph.relations
-        if relations:
-            rows = tuple(row._replace(note=over(relations, node, row)) for row in rows)
+        rows = named_rows(given, evidence, node)
         learnt = tuple(
             row._replace(note=f"{float(given.classes[given.labels[row.number]]):.6g}")
             if row.source == "labelled node"

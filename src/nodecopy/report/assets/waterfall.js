@@ -119,7 +119,7 @@ function axisRow(range) {
 // A node on this page is named by its place.
 function pieceName([name, , note]) {
   const text = make("bdi", {}, shortened(typeof name === "number" ? nodes.names[name] : name, 200));
-  return make("span", {}, text, note ? ` (${shortened(note, 60)})` : "");
+  return make("span", {}, text, note ? ` (${shortened(note, 200)})` : "");
 }
 
 const pieceNames = (rows) => rows.flatMap((row, i) => [i ? ", " : "", pieceName(row)]);
