@@ -41,9 +41,8 @@ from nodecopy.core.rng import child_seed, stream
 from nodecopy.paper.methods import build_method
 from nodecopy.presets import best
 from nodecopy.stack.stacked import StackedClassifier
-from nodecopy.trust.accuracy import estimate_accuracy
+from nodecopy.trust.accuracy import MissingMass, estimate_accuracy, missing_mass
 from nodecopy.trust.label_errors import suspect_labels
-from nodecopy.trust.missing_mass import MissingMass, missing_mass
 from nodecopy.trust.sets import fit_sets
 
 DATASETS = ("cora", "citeseer", "pubmed")

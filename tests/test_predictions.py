@@ -11,9 +11,8 @@ import pytest
 from nodecopy import Graph, NodeCopyClassifier
 from nodecopy.core.errors import InputError, ModelError
 from nodecopy.graph import join_relations
-from nodecopy.predictions import edge_columns, networkx_graph, node_columns
 from nodecopy.problem.problem import Problem
-from nodecopy.result.tables import class_bars
+from nodecopy.result.tables import class_bars, edge_columns, networkx_graph, node_columns
 
 NAMES = ["ann", "bob", 3]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from nodecopy.graph import Graph, join_relations
-from nodecopy.report.page_data import page_data
+from nodecopy.report.page import page_data
 from nodecopy.report.page_nodes import choose_nodes, link_relations, links_among
 from nodecopy.result import Result
 from tests.report.fabricated import HOSTILE_IDS, contradicted, make_result

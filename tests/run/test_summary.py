@@ -11,7 +11,7 @@ import pytest
 
 import nodecopy
 from nodecopy.run import FitSettings, Run, label_tables, write_folder
-from nodecopy.run.summary import summary_text
+from nodecopy.run.folder import summary_text
 
 
 def test_the_summary_has_the_numbers_of_the_result(labelled: Run, tmp_path: Path):

@@ -10,8 +10,7 @@ import pytest
 from nodecopy.core.errors import ModelError
 from nodecopy.core.rng import stream
 from nodecopy.stack.temperature import Temperature
-from nodecopy.trust.accuracy import EstimatedAccuracy, estimate_accuracy, forecast
-from nodecopy.trust.missing_mass import missing_mass
+from nodecopy.trust.accuracy import EstimatedAccuracy, estimate_accuracy, forecast, missing_mass
 
 
 def over_draws(labels: int, temperature: float = 1.0) -> tuple[float, float, float]:

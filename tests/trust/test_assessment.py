@@ -13,8 +13,7 @@ import pytest
 from nodecopy import NodeCopyClassifier
 from nodecopy.core.errors import ModelError
 from nodecopy.read.synthetic import planted_partition
-from nodecopy.trust.accuracy import class_share_warnings, estimate_accuracy
-from nodecopy.trust.missing_mass import missing_mass
+from nodecopy.trust.accuracy import class_share_warnings, estimate_accuracy, missing_mass
 from tests.problems import short_gcn
 
 N = 300

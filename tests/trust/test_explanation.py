@@ -23,7 +23,7 @@ from nodecopy.problem.problem import Problem
 from nodecopy.problem.task import Task
 from nodecopy.read.synthetic import planted_partition
 from nodecopy.stack.stacked import FittedStack
-from nodecopy.trust.explainer import Lead, named_explanation, parts_of
+from nodecopy.trust.explainer import named_views, parts_of
 from nodecopy.trust.explanation import Explanation, Row
 from tests.problems import make_task, networkx_graph, short_gcn
 
@@ -209,7 +209,7 @@ def test_neighbours_are_named_with_their_relations():
     graph, names = join_relations(relations), ["n", "<i>", "k"]
     given = Problem("three", graph, np.ones((3, 1)), [0, 1, -1], ["a", "b"], names=names)
     terms: Terms = {("neighbour", 1): 0.2, ("neighbour", 2): 0.1}
-    why = named_explanation(given, 0, Lead(0, 1, (0.6, 0.3), terms, {}))
+    why = Explanation("n", "a", "b", 0.6, 0.3, *named_views(given, 0, terms, {}))
     assert "<i> (cites, writes) ×1.2, k (writes) ×1.1" in str(why)
     assert "&lt;i&gt; (cites, writes)" in why._repr_html_()
 

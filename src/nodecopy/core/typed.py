@@ -65,6 +65,12 @@ def check_value(name: str, value: object, hint: Any, error: type[InputError] = M
     raise error(f"{name} must be {_accepted(hint)}; got {shown(value)}")
 
 
+def check_fraction(name: str, value: object) -> None:
+    """Raise ModelError unless a value is a number between 0 and 1."""
+    if not isinstance(value, (int, float, np.number)) or not 0 < value < 1:
+        raise ModelError(f"{name} must be a number between 0 and 1; got {shown(value)}")
+
+
 def fits(value: object, hint: Any) -> bool:
     """Tell whether a value has the annotated type, all the way down.
 

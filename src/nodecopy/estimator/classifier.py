@@ -13,6 +13,7 @@ from sklearn.base import ClassifierMixin
 from nodecopy.classifiers import NodeClassifier, Posterior
 from nodecopy.classifiers.class_descriptions import guess_classes
 from nodecopy.core.progress import Show
+from nodecopy.core.typed import check_fraction
 from nodecopy.estimator.base import NodeCopyEstimator, seed_of
 from nodecopy.estimator.method import MethodName, with_class_prior, with_descriptions
 from nodecopy.features.label_values import is_known
@@ -21,7 +22,6 @@ from nodecopy.problem.problem import Problem
 from nodecopy.result import ClassResult
 from nodecopy.stack.class_prior import ClassPrior
 from nodecopy.trust.accuracy import EstimatedAccuracy
-from nodecopy.trust.sets import check_coverage
 
 
 class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # type: ignore[misc]
@@ -129,7 +129,7 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # ty
         nodes, the share ``coverage`` of the sets holds the true label (what is promised, and what
         is not: `nodecopy.trust.sets`). The label of `predict` is in every set.
         """
-        check_coverage(coverage)
+        check_fraction("coverage", coverage)
         return self._fitted().sets(coverage, self.predict_proba(nodes))
 
     def novelty(self, nodes: ArrayLike | None = None) -> NDArray[np.float64]:

@@ -27,12 +27,12 @@ from nodecopy.features.matrix import FeatureMatrix, ties_to
 from nodecopy.graph import Graph, align_relations, join_relations
 from nodecopy.graph.neighbourhood import reach
 from nodecopy.nn.diffusion import Diffusion
-from nodecopy.predictions import Predictions
 from nodecopy.problem.problem import Problem
 from nodecopy.read.edges import EdgeRows, build_graph
 from nodecopy.read.graphs import edge_rows
 from nodecopy.read.objects import are_positions, read_problem
 from nodecopy.result import Result
+from nodecopy.result.tables import Predictions
 from nodecopy.stack.base import FittedStack
 from nodecopy.stack.tags import FittedTags
 

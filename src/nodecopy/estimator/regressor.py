@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
+from nodecopy.core.typed import check_fraction
 from nodecopy.estimator.base import NodeCopyEstimator
 from nodecopy.result import NumberResult
 from nodecopy.trust.numbers import EstimatedError
-from nodecopy.trust.sets import check_coverage
 
 
 class NodeCopyRegressor(RegressorMixin, NodeCopyEstimator[NumberResult]):  # type: ignore[misc]
@@ -45,7 +45,7 @@ class NodeCopyRegressor(RegressorMixin, NodeCopyEstimator[NumberResult]):  # typ
         Over all nodes, the share ``coverage`` of the intervals holds the true number, if labels
         were drawn at random; it is not promised for a single node (`nodecopy.trust.numbers`).
         """
-        check_coverage(coverage)
+        check_fraction("coverage", coverage)
         result = self._fitted()
         given = result.posterior if nodes is None else result.posterior.take(self._numbers(nodes))
         return result.intervals(coverage, given)

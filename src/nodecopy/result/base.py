@@ -26,14 +26,18 @@ from numpy.typing import ArrayLike, NDArray
 
 import nodecopy.presets  # noqa: F401 - a model file may hold any of its parts
 from nodecopy.classifiers import Fitted
-from nodecopy.core.errors import FormatError, ModelError, shown
+from nodecopy.core.errors import FormatError, ModelError
 from nodecopy.core.files import incomplete
 from nodecopy.core.machine import torch_defaults
 from nodecopy.core.saving import DAMAGE, load, save
+from nodecopy.core.typed import check_fraction
 from nodecopy.features.matrix import FeatureMatrix, ties_to
 from nodecopy.graph import Graph, join_relations
 from nodecopy.lists import Lists
-from nodecopy.predictions import (
+from nodecopy.problem.problem import Problem
+from nodecopy.problem.stored import StoredNodes
+from nodecopy.read.inspection import Inspection, inspect_dataset
+from nodecopy.result.tables import (
     KNOWN,
     PREDICTED,
     Columns,
@@ -42,9 +46,6 @@ from nodecopy.predictions import (
     networkx_graph,
     node_columns,
 )
-from nodecopy.problem.problem import Problem
-from nodecopy.problem.stored import StoredNodes
-from nodecopy.read.inspection import Inspection, inspect_dataset
 from nodecopy.result.words import Words
 from nodecopy.stack.base import FittedStack
 from nodecopy.stack.tags import FittedTags
@@ -281,8 +282,7 @@ class Result:
     def missing_edges(self, n: int = SUSPECTS, share: float = SHARE) -> MissingEdges:
         """Return the n pairs that are most probably missing edges."""
         self.nodes("missing_edges")
-        if not isinstance(share, (int, float, np.number)) or not 0 < share < 1:
-            raise ModelError(f"share must be a number between 0 and 1; got {shown(share)}")
+        check_fraction("share", share)
         return missing_edges(self.edge_model, max(n, 0), share, seed=self.seed)
 
     def edge_probability(self, pairs: ArrayLike) -> NDArray[np.float64]:

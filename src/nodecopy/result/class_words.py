@@ -13,8 +13,7 @@ from nodecopy.classifiers.posterior import entropy
 from nodecopy.core.errors import counted, shortened
 from nodecopy.core.metrics import reliability_curve, wilson_interval
 from nodecopy.graph import Graph
-from nodecopy.predictions import COLOURS
-from nodecopy.result.tables import SURE, class_bars
+from nodecopy.result.tables import COLOURS, SURE, class_bars
 from nodecopy.result.words import (
     Rows,
     Words,

@@ -11,16 +11,20 @@ from numpy.typing import NDArray
 
 from nodecopy.classifiers import Posterior
 from nodecopy.core.saving import savable
-from nodecopy.predictions import CONFIDENCE, PREDICTED, Columns
 from nodecopy.problem.problem import Problem
 from nodecopy.result.base import Result
 from nodecopy.result.class_words import ClassWords
-from nodecopy.result.tables import ClassPredictions
+from nodecopy.result.tables import CONFIDENCE, PREDICTED, ClassPredictions, Columns
 from nodecopy.stack.held_out import HeldOut
 from nodecopy.stack.stacked import FittedClassStack
-from nodecopy.trust.accuracy import EstimatedAccuracy, class_share_warnings, estimate_accuracy
+from nodecopy.trust.accuracy import (
+    EstimatedAccuracy,
+    MissingMass,
+    class_share_warnings,
+    estimate_accuracy,
+    missing_mass,
+)
 from nodecopy.trust.label_errors import SuspectLabels, suspect_labels
-from nodecopy.trust.missing_mass import MissingMass, missing_mass
 from nodecopy.trust.novelty import novelty_of
 from nodecopy.trust.sets import PredictionSets, fit_sets
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from nodecopy.core.errors import counted
 from nodecopy.graph import Graph
-from nodecopy.predictions import SHADES
-from nodecopy.result.tables import number_bars
+from nodecopy.result.tables import SHADES, number_bars
 from nodecopy.result.words import Rows, Words, packed
 from nodecopy.trust.components import ComponentScore
 from nodecopy.trust.number_explanation import NumberExplanation

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.core.saving import savable
-from nodecopy.predictions import PREDICTED, Columns
 from nodecopy.problem.problem import Problem
 from nodecopy.regressors import NumberPosterior
 from nodecopy.result.base import Result
 from nodecopy.result.number_words import NumberWords
-from nodecopy.result.tables import NumberPredictions
+from nodecopy.result.tables import PREDICTED, Columns, NumberPredictions
 from nodecopy.stack.numbers import FittedNumberStack
 from nodecopy.trust.label_errors import SuspectLabels
 from nodecopy.trust.number_explanation import NumberExplainer

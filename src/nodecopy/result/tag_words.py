@@ -12,8 +12,7 @@ from nodecopy.core.errors import counted, listed, shortened
 from nodecopy.core.metrics import in_bins
 from nodecopy.core.rng import stream
 from nodecopy.graph import Graph
-from nodecopy.predictions import COLOURS
-from nodecopy.result.tables import tag_bars
+from nodecopy.result.tables import COLOURS, tag_bars
 from nodecopy.result.words import Rows, Words, packed, packed_bits, packed_shares, points_of
 from nodecopy.trust.explanation import Explanation
 from nodecopy.trust.tags import EstimatedScore

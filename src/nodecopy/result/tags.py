@@ -14,10 +14,9 @@ from nodecopy.core.errors import ModelError, unknown_name
 from nodecopy.core.machine import torch_defaults
 from nodecopy.core.saving import savable
 from nodecopy.features.tag_values import Tags, enough_tags, join_tags, tags_of
-from nodecopy.predictions import PREDICTED, Columns
 from nodecopy.problem.problem import Problem
 from nodecopy.result.base import Result
-from nodecopy.result.tables import TagPredictions
+from nodecopy.result.tables import PREDICTED, Columns, TagPredictions
 from nodecopy.result.tag_words import TagWords, none_of
 from nodecopy.stack.tags import FittedTags, HeldOutTags, TagPosterior
 from nodecopy.trust.components import ComponentScore, component_scores

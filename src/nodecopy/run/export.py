@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from nodecopy.core.errors import InputError, RunError, counted, missing_extra, unknown_name
 from nodecopy.core.files import replacing
 from nodecopy.core.progress import Show, progress_steps
-from nodecopy.predictions import (
+from nodecopy.result import Result
+from nodecopy.result.tables import (
     ID,
     NAME,
     NODE_TYPE,
@@ -33,7 +34,6 @@ from nodecopy.predictions import (
     node_columns,
     predicted_colours,
 )
-from nodecopy.result import Result
 from nodecopy.run.folder import CONFIG, PARQUET, incomplete_run, write_table
 
 # Characters that XML and workbooks cannot hold; the first 32 have pictures in Unicode.

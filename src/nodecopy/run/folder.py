@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
+import platform
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy import __version__
 from nodecopy.core.errors import InputError, RunError, shown
 from nodecopy.core.files import (
     MANIFEST,
@@ -27,14 +31,13 @@ from nodecopy.core.machine import usable_memory
 from nodecopy.core.progress import Show, progress_steps
 from nodecopy.core.saving import savable, save
 from nodecopy.graph.neighbourhood import shared_neighbours
-from nodecopy.predictions import ID, NAME, Columns, Predictions
 from nodecopy.problem.stored import StoredNodes
 from nodecopy.read.inspection import columns_read
 from nodecopy.read.labels import CHOSEN, SUGGESTED
 from nodecopy.result import GRAPH_FILE, MODEL_FILE, PREDICTIONS, Result
+from nodecopy.result.tables import ID, NAME, Columns, Predictions
 from nodecopy.run.fit import Run
 from nodecopy.run.settings import SETTINGS_MARK, FitSettings, write_settings
-from nodecopy.run.summary import summary_text
 
 CONFIG, REPORT, MODEL, PARQUET = "config.toml", "report.html", "model", "predictions.parquet"
 COLUMNS, NEXT_LABELS, SUMMARY = "columns.csv", "next_labels.csv", "summary.json"
@@ -56,6 +59,8 @@ LABELS, ANSWERS = "labels.csv", "answers.sqlite"
 TABLES_FILE = "tables.safetensors"
 BLOCK_ROWS = 1 << 16
 _DECIMALS = 6
+# Packages whose versions the summary has.
+_PACKAGES = ("duckdb", "numpy", "scikit-learn", "scipy", "torch")
 # Bytes that DuckDB may use before it writes rows to temporary files.
 _MEMORY = 2**30
 
@@ -232,6 +237,36 @@ def _text(name: str) -> str:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def summary_text(run: Run) -> str:
+    """Return the summary of a run as JSON, see docs/guide/export.md; what is not known is null."""
+    settings, result = run.settings, run.result
+    given, lists = result.nodes("summary"), result.lists
+    packages = {name: version(name) for name in _PACKAGES}
+    content = {
+        "versions": {"nodecopy": __version__, "python": platform.python_version(), **packages},
+        "read": {
+            "dataset": settings.dataset,
+            "files": [Path(file).name for file in settings.files],
+            "columns": [{"file": f, "column": c, "became": b} for f, c, b in columns_read(given)],
+            "notes": list(given.notes),
+        },
+        "method": settings.method,
+        "random_state": settings.random_state,
+        "nodes": given.num_nodes,
+        "node_types": dict(given.node_types),
+        "edges": given.graph.num_edges,
+        "relations": {name: one.num_edges for name, one in given.graph.relations.items()},
+        "known_labels": int((result.labels >= 0).sum()),
+        **result.words.numbers(),
+        "warnings": result.words.warnings(),
+        "next_labels": list(map(str, given.ids[lists.next_labels.nodes])),
+        "suspect_edges": len(lists.suspect_edges.nodes),
+        "missing_edges": len(lists.missing_edges.nodes),
+    }
+    rounded = json.loads(json.dumps(content), parse_float=lambda text: round(float(text), 6))
+    return json.dumps(rounded, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
 def _tables(result: Result) -> dict[str, Columns]:

@@ -15,15 +15,15 @@ from nodecopy.core.errors import DatasetError, InputError, RunError
 from nodecopy.core.files import replacing
 from nodecopy.core.progress import Show
 from nodecopy.core.saving import load
+from nodecopy.core.typed import check_fraction
 from nodecopy.estimator.growth import grow
 from nodecopy.estimator.method import check_columns, predict_another
-from nodecopy.predictions import ID, KNOWN, PREDICTED, Predictions
 from nodecopy.problem.problem import Problem
 from nodecopy.read.tables import places_in, read_tables
 from nodecopy.result import GRAPH_FILE, Result, model_file
+from nodecopy.result.tables import ID, KNOWN, PREDICTED, Predictions
 from nodecopy.run.folder import TABLES_FILE, FittedTables, blocks_of, is_csv, write_table
 from nodecopy.run.settings import FitSettings
-from nodecopy.trust.sets import check_coverage
 
 _COLUMNS = "the model was fitted {} columns of nodes: {} --nodes FILE"
 
@@ -64,7 +64,7 @@ def predict_tables(
     reading = load(model_file(model).with_name(TABLES_FILE), FittedTables).reading
     if coverage is not None:
         result.checked_held_out  # noqa: B018 - or say at once that there is nothing to cover
-        check_coverage(coverage)
+        check_fraction("coverage", coverage)
         result = replace(result, coverage=coverage)
     table = _read(result, settings, reading | settings.given_reading, progress, only_new=only_new)
     n = table.num_classified

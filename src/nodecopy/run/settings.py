@@ -21,7 +21,7 @@ from nodecopy.core.errors import DatasetError, ModelError, SpecError, shown, unk
 from nodecopy.core.executors import check_executor
 from nodecopy.core.files import regular_file
 from nodecopy.core.progress import Show
-from nodecopy.core.typed import Count, Limits, Probability
+from nodecopy.core.typed import Count, Limits, Probability, check_fraction
 from nodecopy.estimator import (
     NodeCopyClassifier,
     NodeCopyEstimator,
@@ -34,7 +34,6 @@ from nodecopy.problem.dataset import SplitName, dataset_names
 from nodecopy.read.formats import paths_of
 from nodecopy.read.labels import BOTH
 from nodecopy.read.options import TableOptions
-from nodecopy.trust.sets import check_coverage
 
 # Words in the first line of the file of settings, by which a run folder is known.
 SETTINGS_MARK = "nodecopy fit"
@@ -118,7 +117,7 @@ class FitSettings(TableOptions):
             if "\0" in "".join(map(str, vars(self).values())):
                 raise DatasetError("a setting must not have a NUL character")
             self._check_source()
-            check_coverage(self.coverage)
+            check_fraction("coverage", self.coverage)
             check_executor(self.executor)
             method_of(self.method, self.calibrate, self.folds)
             if parse_class_prior(self.class_prior) != "estimate" and not self.holds_out:

@@ -25,6 +25,20 @@ Nodes that were suggested are harder than others, and would bias d: only labels 
 others count in it. How the error 1 - a falls with the number of labels n is little known in
 advance: `forecast` takes it for n^-α, with α ~ N(0.3, 0.3²) on all graphs, and the error itself for
 normal with the width of its interval, clipped to 0 and 1: an estimate of 100 % is not the end.
+
+The missing mass is that of Good (1953), "The population frequencies of species and the estimation
+of population parameters", with Turing: if n labels are of nodes drawn at random, and f₁ and f₂
+classes have one and two,
+
+    M = f₁ / n ± √(f₁ (1 - f₁ / n) + 2 f₂ + ¼) / n
+
+A held-out label that is the only one of its class is of a class that the others do not show. The
+standard error is that of Esty (1983), "A normal limit law for a nonparametric estimator of the
+coverage of a random sample", with ¼ so that it is not 0 where no class has a single label.
+McAllester and Schapire (2000), "On the convergence rate of Good-Turing estimators", bound the error
+without a normal limit, too loosely for tens of labels.
+
+Labels that were not drawn at random do not tell: suggested ones, and as many of each class.
 """
 
 from __future__ import annotations
@@ -36,8 +50,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.core.errors import ModelError, shown
-from nodecopy.trust.missing_mass import MissingMass
+from nodecopy.core.errors import ModelError
+from nodecopy.core.typed import check_fraction
 
 # Standard deviation of the error of mean confidence, before labels are seen, and the standard error
 # that remains however many there are.
@@ -47,6 +61,42 @@ _EXPONENT, _EXPONENT_SD = 0.3, 0.3
 # A class is worth a warning if its share of the labels differs from that of the predictions by
 # this much, and labels drawn at random would seldom show it, see `class_share_warnings`.
 _DIFFERENCE, _CHANCE = 0.2, 0.01
+
+
+@dataclass(frozen=True)
+class MissingMass:
+    """The share of nodes whose class has no label, estimated.
+
+    Attributes:
+        share: the estimate.
+        error: its standard error.
+    """
+
+    share: float = 0.0
+    error: float = 0.0
+
+
+def missing_mass(
+    labels: NDArray[np.int64], representative: NDArray[np.bool_] | None = None
+) -> MissingMass | None:
+    """Estimate the missing mass; None where labels cannot be a random draw.
+
+    Args:
+        labels: the known labels, as numbers of classes [n].
+        representative: which of the labels are of nodes like the others; None takes all [n].
+
+    >>> mass = missing_mass(np.array([0, 0, 0, 0, 1, 1, 1, 2, 2, 3]))
+    >>> mass.share, round(mass.error, 3)
+    (0.1, 0.177)
+    >>> missing_mass(np.array([0, 0, 1, 1]))  # two of each class
+    """
+    counts = np.bincount(labels)[labels]  # of the class of each label [n]
+    drawn = counts if representative is None else counts[representative]
+    if not len(drawn) or np.ptp(counts) == 0:
+        return None
+    n, singles, doubles = len(drawn), np.count_nonzero(drawn == 1), np.count_nonzero(drawn == 2)
+    share = float(singles / n)
+    return MissingMass(share, float(np.sqrt(singles * (1 - share) + doubles + 0.25) / n))
 
 
 @dataclass(frozen=True)
@@ -95,8 +145,7 @@ def estimate_accuracy(
     """
     from scipy.special import stdtrit
 
-    if not isinstance(level, (int, float, np.number)) or not 0 < level < 1:
-        raise ModelError(f"level must be a number between 0 and 1; got {shown(level)}")
+    check_fraction("level", level)
     if not len(probabilities):
         raise ModelError("no nodes to estimate the accuracy for")
     p = np.asarray(probabilities)

@@ -105,8 +105,13 @@ class Explainer:
 
     def explain(self, nodes: Sequence[int]) -> list[Explanation]:
         """Return why nodes have their class, given their numbers."""
-        leads = self._leads(np.array(nodes, np.int64))
-        return [named_explanation(self._given, *one) for one in zip(nodes, leads, strict=True)]
+        explanations = []
+        for node, lead in zip(nodes, self._leads(np.array(nodes, np.int64)), strict=True):
+            a, b = self._given.classes[[lead.a, lead.b]].tolist()
+            rows = named_views(self._given, node, lead.terms, lead.labels)
+            name = node_name(self._given, node)
+            explanations.append(Explanation(name, a, b, *lead.probabilities, *rows))
+        return explanations
 
     def _leads(self, nodes: NDArray[np.int64]) -> list[Lead]:
         """Return the leads of some nodes; those of a pair of classes cost little more than one."""
@@ -164,25 +169,26 @@ def parts_of(model: Fitted, graph: Graph, features: FeatureMatrix, together: int
     return parts
 
 
-def named_explanation(given: Problem, node: int, lead: Lead) -> Explanation:
-    """Return what adds up to the log-odds with everything named.
+def named_views(
+    given: Problem, node: int, evidence: Terms, labels: Terms
+) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
+    """Return both views of what adds up to a prediction with everything named.
 
     Args:
         given: what nodes, columns and classes are called.
         node: the number of the node.
-        lead: of its class.
+        evidence: all terms.
+        labels: by the labels that they were learnt from.
     """
-    label, against = given.classes[[lead.a, lead.b]].tolist()
-    evidence = named_rows(given, lead.terms, node)
-    labels = tuple(
-        row._replace(note=str(given.classes[given.labels[row.number]]))
+    rows, learnt = (named_rows(given, terms, node) for terms in (evidence, labels))
+    form = "{:.6g}" if given.target == "number" else "{}"
+    noted = (
+        row._replace(note=form.format(given.classes[given.labels[row.number]]))
         if row.source == "labelled node"
         else row
-        for row in named_rows(given, lead.labels, node)
+        for row in learnt
     )
-    return Explanation(
-        node_name(given, node), label, against, *lead.probabilities, evidence, labels
-    )
+    return rows, tuple(noted)
 
 
 def _pooled_terms(
@@ -203,13 +209,25 @@ def _pooled_terms(
         limit = (p[:, a] + p[:, b]) / 2
         scale = part.weight * np.divide(gap, odds, out=limit, where=np.abs(odds) > _LEAST)
         for totals, terms, log_odds, factor in zip(pooled, each, odds, scale, strict=True):
-            learnt = {k: v for k, v in terms.items() if k[0] in ("labelled node", "class prior")}
-            evidence = {k: v for k, v in terms.items() if k[0] != "labelled node"}
-            for total, view in zip(totals, (evidence, learnt), strict=True):
-                view["not explained", 0] = log_odds - sum(view.values())
-                for term, value in view.items():
-                    total[term] = total.get(term, 0.0) + float(factor * value)
+            add_terms(totals, terms, log_odds, factor)
     return pooled
+
+
+def add_terms(totals: tuple[Terms, Terms], terms: Terms, whole: float, factor: float) -> None:
+    """Add the terms of a component to those of the pool: of all evidence, and of labels.
+
+    Args:
+        totals: both views of the pool.
+        terms: of the component.
+        whole: what they should add up to; what they lack of it is not explained.
+        factor: weight of each.
+    """
+    learnt = {k: v for k, v in terms.items() if k[0] in ("labelled node", "class prior")}
+    evidence = {k: v for k, v in terms.items() if k[0] != "labelled node"}
+    for total, view in zip(totals, (evidence, learnt), strict=True):
+        view["not explained", 0] = whole - sum(view.values())
+        for term, value in view.items():
+            total[term] = total.get(term, 0.0) + float(factor * value)
 
 
 def _log_odds(p: NDArray[np.float64], a: int, b: int) -> float:

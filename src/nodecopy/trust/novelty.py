@@ -16,7 +16,7 @@ as in Elkan and Noto (2008), "Learning classifiers from only positive and unlabe
 count a keeps few labels from showing a class that is not there.
 
 Labels that are the only one of their class say how many nodes are of no known class, not which ones
-(`nodecopy.trust.missing_mass`). Where their share M is above the mean of p(none), uncertain nodes
+(`nodecopy.trust.accuracy`). Where their share M is above the mean of p(none), uncertain nodes
 take more of the rest, with H_j the entropy of their classes and λ such that the mean is M:
 
     novelty_j = 1 - (1 - p_j(none)) exp(-λ H_j)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from nodecopy.nn.evidence import Contrast, Source, Terms
 from nodecopy.problem.problem import Problem
 from nodecopy.stack.numbers import FittedNumberStack
-from nodecopy.trust.explainer import named_rows, node_name, parts_of
+from nodecopy.trust.explainer import add_terms, named_views, node_name, parts_of
 from nodecopy.trust.explanation import Row, Waterfall
 
 _TITLES: dict[Source, tuple[str, str]] = {
@@ -129,33 +129,19 @@ class NumberExplainer:
                 continue
             of = Contrast(nodes, 0, 1, part.probabilities)
             values = np.asarray(part.probabilities)[nodes, 0].tolist()
-            for both, terms, value in zip(
-                totals, part.fitted.terms(part.near, of), values, strict=True
-            ):
-                learnt = {k: v for k, v in terms.items() if k[0] in ("labelled node", _MEAN[0])}
-                evidence = {k: v for k, v in terms.items() if k[0] != "labelled node"}
-                for total, view in zip(both, (evidence, learnt), strict=True):
-                    view["not explained", 0] = float(value) - sum(view.values())
-                    for term, amount in view.items():
-                        total[term] = total.get(term, 0.0) + float(part.weight * amount)
+            each = part.fitted.terms(part.near, of)
+            for both, terms, value in zip(totals, each, values, strict=True):
+                add_terms(both, terms, value, part.weight)
         return totals
 
     def _named(self, node: int, evidence: Terms, labels: Terms) -> NumberExplanation:
         """Return an explanation with everything named."""
-        given, scale = self._given, self._model.scale
-        mean = evidence.pop(_MEAN)
+        mean, scale = evidence.pop(_MEAN), self._model.scale
         labels.pop(_MEAN, None)
-        rows = named_rows(given, evidence, node)
-        learnt = tuple(
-            row._replace(note=f"{float(given.classes[given.labels[row.number]]):.6g}")
-            if row.source == "labelled node"
-            else row
-            for row in named_rows(given, labels, node)
-        )
-        ends = np.array([mean + sum(evidence.values()), mean])
-        value, start = scale.inverse(ends).tolist()
-        multiplies = scale.name == "logarithm"
-        return NumberExplanation(node_name(given, node), value, start, multiplies, rows, learnt)
+        value, start = scale.inverse(np.array([mean + sum(evidence.values()), mean])).tolist()
+        rows = named_views(self._given, node, evidence, labels)
+        name, multiplies = node_name(self._given, node), scale.name == "logarithm"
+        return NumberExplanation(name, value, start, multiplies, *rows)
 
 
 _MEAN: tuple[Source, int] = ("class prior", 0)

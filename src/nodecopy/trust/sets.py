@@ -14,7 +14,7 @@ The second part decides while labels are few and fades as they become many. Wher
 has no such quantile, above 1 - 1 / (n + 21), a set holds every class.
 
 A node of a class without any label is never covered. Where these have a share M of the nodes
-(`nodecopy.trust.missing_mass`), the others are covered more often: with coverage / (1 - M), or as
+(`nodecopy.trust.accuracy`), the others are covered more often: with coverage / (1 - M), or as
 often as leaves a quarter of their misses, (3 + coverage) / 4, if that is less.
 
 What is guaranteed. For labels drawn at random from the nodes, held-out scores alone would give the
@@ -31,7 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.core.errors import ModelError, shown
+from nodecopy.core.typed import check_fraction
 
 # Total weight of the expected scores, in labels.
 _EXPECTED = 20.0
@@ -56,7 +56,7 @@ class PredictionSets:
 
     def threshold(self, coverage: float = 0.9) -> float:
         """Return q: a class is in a set where 1 - p is at most q; infinite where all are."""
-        check_coverage(coverage)
+        check_fraction("coverage", coverage)
         of_known = min(coverage / max(1 - self.missing, coverage), (3 + coverage) / 4)
         scores = np.concatenate([self.scores, self.expected, [np.inf]])
         expected = np.full(len(self.expected), _EXPECTED / max(len(self.expected), 1))
@@ -102,12 +102,6 @@ def fit_sets(
     """
     scores = 1.0 - np.asarray(held_out, np.float64)[np.arange(len(truth)), truth]
     return PredictionSets(np.sort(scores), _expected_scores(probabilities), missing)
-
-
-def check_coverage(coverage: object) -> None:
-    """Raise ModelError if this is not a number between 0 and 1."""
-    if not isinstance(coverage, (int, float, np.number)) or not 0 < coverage < 1:
-        raise ModelError(f"coverage must be a number between 0 and 1; got {shown(coverage)}")
 
 
 def _expected_scores(probabilities: NDArray[np.floating]) -> NDArray[np.float64]:

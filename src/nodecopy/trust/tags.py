@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.core.errors import ModelError, shown
+from nodecopy.core.typed import check_fraction
 from nodecopy.trust.accuracy import corrected, trusted
 from nodecopy.trust.label_errors import wrong_probabilities
 
@@ -113,8 +113,7 @@ def estimate_tags(
         level: of the intervals.
         representative: which of the labels are of nodes like the others; None takes all [n].
     """
-    if not isinstance(level, (int, float, np.number)) or not 0 < level < 1:
-        raise ModelError(f"level must be a number between 0 and 1; got {shown(level)}")
+    check_fraction("level", level)
     some = np.ones(len(truth), bool) if representative is None else representative
     p, own, truth = np.asarray(probabilities), np.asarray(held_out)[some], truth[some]
     predicted, chosen = own > thresholds, p > thresholds
