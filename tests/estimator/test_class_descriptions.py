@@ -70,7 +70,7 @@ def test_names_that_are_no_words_say_nothing():
 
 @pytest.mark.parametrize(
     ("described", "text_model", "message"),
-    [(["games"], Counting(), "two classes"), (["games", "mail"], "none", "sentences")],
+    [(["games"], Counting(), "two at least"), (["games", "mail"], "none", "words alone")],
 )
 def test_what_cannot_be_guessed_is_one_line(described: list[str], text_model: object, message: str):
     frame, _, graph = sentences(60)
