@@ -130,6 +130,7 @@ def best(n_zeta: int = 10) -> StackedClassifier:
         ),
         features=KernelMap(),
         edges=EdgeReliability(),
+        edge_classes=diffusion(),
     )
 
 

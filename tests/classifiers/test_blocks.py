@@ -12,12 +12,12 @@ from nodecopy.classifiers.blocks import (
     adjacency_operator,
     class_affinity,
     edge_evidence,
-    softmax_regression,
 )
 from nodecopy.graph import Graph, join_relations
 from nodecopy.nn.diffusion import Diffusion, Features
 from nodecopy.problem.task import Task
 from nodecopy.weights import MaximumPosterior
+from nodecopy.weights.soft_labels import softmax_regression
 
 
 def test_the_evidence_of_edges_is_that_of_the_formula() -> None:

@@ -87,7 +87,8 @@ def arguments(name: str) -> tuple[Any, ...]:
         "FittedPlaces": (20, p, p),
         "FittedShares": (p[0] + 1, 4),
         "FittedRoles": (None, FittedNetwork(samples, Computing(), p.astype(np.float32))),
-        "FittedReliability": (p[0], 0.5),
+        "FittedReliability": (p[0],),
+        "OwnClasses": (p[None].astype(np.float32), np.zeros(3, np.int64), p.astype(np.float32)),
         "FittedStack": (
             (given,),
             (View(),),

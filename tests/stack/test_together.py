@@ -27,6 +27,8 @@ def test_one_task_is_fitted_as_it_is_alone(tasks: list[Task]) -> None:
     (alone,) = presets.best().fit(tasks[:1], [3])
     (together,) = presets.best().fit_together(tasks[:1], 3)
     np.testing.assert_array_equal(together.probabilities, alone.probabilities)
+    by_features = replace(presets.best(), edge_classes=None)
+    (alone,) = by_features.fit(tasks[:1], [3])
     twice = presets.best().fit_together([tasks[0], tasks[0]], 3)
     for fitted in twice:  # the same folds, and a larger batch of searches
         np.testing.assert_allclose(fitted.probabilities, alone.probabilities, atol=2e-3)

@@ -46,16 +46,12 @@ from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms, terms_of_edges
 from nodecopy.nn.network import chunks_within
 from nodecopy.nn.products import Features, SparseOperator, kept_features
 from nodecopy.problem.task import Task
-from nodecopy.weights.lbfgs import minimise
+from nodecopy.weights.soft_labels import feature_scores, softmax_regression
 
 # Least (Ω q_i)_k: two classes that were never seen connected are not impossible neighbours.
 _LEAST_AFFINITY = 1e-3
-_REGRESSION_ITERATIONS, _FEWEST_ITERATIONS = 20, 6
-# Probabilities of all tasks beyond which the fewest iterations are made, in single precision; on
-# planted graphs of 100 classes and an accuracy of 0.75, predictions were the same.
+# Probabilities of all tasks beyond which they are in single precision.
 _MOST_TARGETS = 2**23
-# Scores are clamped, far from where they matter, so that their exponentials are finite.
-_LARGEST_SCORE = 60.0
 _DAMPING = 0.5
 # Nodes whose class probabilities differ by less are uninformative.
 _UNINFORMATIVE = 1e-6
@@ -237,43 +233,6 @@ class FittedBlocks(Fitted):
         affinity = torch.as_tensor(self.affinity, dtype=q.dtype)
         scores = _evidence(adjacency, q[None], affinity[None])[0]
         return softmax_(scores.mul_(self.edge_weight).add_(log_features))
-
-
-def softmax_regression(
-    x: Features, targets: Tensor, prior_precision: float, start: Tensor | None = None
-) -> Tensor:
-    """Return W [M, D, K] of softmax regressions on soft labels of every node [M, N, K].
-
-    A few iterations from W = 0, or from an earlier W, suffice; stopping early is a mild penalty of
-    its own.
-    """
-    members, nodes, classes = targets.shape
-    # Columns of all members side by side, so that each product is one.
-    q = targets.permute(1, 0, 2).float().reshape(nodes, -1)  # [N, M K]
-    shape, ones = (members, x.num_columns, classes), torch.ones(classes, dtype=torch.float32)
-
-    def objective(flat: Tensor) -> tuple[Tensor, Tensor]:
-        scores = feature_scores(x, flat.view(shape)).clamp_(-_LARGEST_SCORE, _LARGEST_SCORE)
-        agreement = (q * scores).sum(0).view(members, classes).sum(1)
-        powers = scores.exp_().view(-1, classes)
-        sums = powers @ ones  # [N M]
-        loss = sums.log().view(nodes, members).sum(0) - agreement
-        residual = q - powers.div_(sums.unsqueeze(1)).view(nodes, -1)
-        slope = x.transposed_times(residual).unflatten(1, (members, classes)).permute(1, 0, 2)
-        penalty = 0.5 * prior_precision * (flat * flat).sum(1)
-        return loss + penalty, prior_precision * flat - slope.flatten(1)
-
-    curvature = prior_precision + x.column_squares() / classes
-    diagonal = (1.0 / curvature).unsqueeze(1).expand(shape).flatten(1)
-    first = torch.zeros_like(diagonal) if start is None else start.flatten(1)
-    most = _REGRESSION_ITERATIONS if targets.numel() <= _MOST_TARGETS else _FEWEST_ITERATIONS
-    most = most if start is None else most // 2
-    return minimise(objective, first, diagonal.mul, 1e-3, most=most).points.view(shape)
-
-
-def feature_scores(x: Features, weights: Tensor) -> Tensor:
-    """Return X W of all members side by side [N, M K] for W [M, D, K]."""
-    return x.times(weights.permute(1, 0, 2).flatten(1))
 
 
 def class_affinity(adjacency: SparseOperator, q: Tensor, directed: bool = False) -> Tensor:

@@ -34,6 +34,8 @@ _QUANTILES = 1001
 _FARTHEST = 4.0
 # Directions of the kernel in which landmarks hardly differ are left out.
 _LEAST_EIGENVALUE = 1e-4
+# Nodes up to which features are mapped once, for all that read them.
+_MAPPED_AT_ONCE = 2**15
 # Rows that are mapped at a time.
 _BLOCK = 2**14
 
@@ -137,6 +139,13 @@ class FittedKernelMap:
             ranks = np.clip((below + upto) / (2 * len(quantiles)), half, 1 - half)
             comparable[:, column] = ndtri(ranks)
         return np.clip(comparable, -_FARTHEST, _FARTHEST)
+
+
+def mapped(kernel: FittedKernelMap | None, features: FeatureMatrix) -> Any:
+    """Return features as classifiers see them; of many nodes, made when they are used."""
+    if kernel is None:
+        return features
+    return kernel.rows(features) if features.shape[0] > _MAPPED_AT_ONCE else kernel.apply(features)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,24 +1,28 @@
 """Edge reliability: how much each edge of the observed graph is to count, given its ends' features.
 
 An edge whose ends have nothing in common looks like a pair of random nodes. A logistic regression
-on the similarity s of the ends tells edges from random pairs; its odds are a density ratio
-(Sugiyama, Suzuki and Kanamori 2012, "Density ratio estimation in machine learning"), and
+tells edges from random pairs by the similarity s of the ends, and by c, how often their classes are
+linked, with class probabilities p by own columns (`nodecopy.graph_models.own_classes`). Its odds
+are a density ratio (Sugiyama, Suzuki and Kanamori 2012, "Density ratio estimation in machine
+learning"):
 
-    r(u, v) = p(s | edge) / (p(s | edge) + p(s | random pair)),   A'_uv = A_uv (1 + r(u, v) / r̄) / 2
+    c_uv = log p_u·Ω p_v
+    r_uv = p(s, c | edge) / (p(s, c | edge) + p(s, c | random pair))
+    A'_uv = A_uv r_uv² √(g_u g_v),   g_u = Σ_v A_uv / Σ_v A_uv r_uv²
 
-with r̄ the mean over all edges: half of the weight of an edge is its own, half depends on features.
+so that the edges of a node are weighted among themselves: odd columns of a node do not weaken all
+of its edges.
 
 Removing edges between dissimilar nodes is a defence against attacks (Wu et al. 2019, "Adversarial
 examples on graph data: deep insights into attack and defense"; Zhang and Zitnik 2020, "GNNGuard").
 Here nothing is assumed of which nodes are linked: where neighbours are dissimilar as a rule, the
-odds fall with s, and where features are uninformative about edges, all edges count alike. No label
-is read.
+odds fall with s, and where features are uninformative about edges, all edges count alike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,10 +33,11 @@ from nodecopy.core.errors import ModelError
 from nodecopy.core.kept import kept
 from nodecopy.core.rng import stream
 from nodecopy.core.saving import savable
-from nodecopy.core.typed import Count, Settings
-from nodecopy.features.kernel_map import FittedKernelMap
+from nodecopy.core.typed import Count, Positive, Settings
+from nodecopy.features.kernel_map import FittedKernelMap, mapped
 from nodecopy.features.matrix import FeatureMatrix, inverse_document_frequency, weighted_columns
 from nodecopy.graph import Graph
+from nodecopy.graph_models.own_classes import OwnClasses
 
 Pairs = NDArray[np.int64]
 Similarity = Callable[[Pairs], NDArray[np.float64]]
@@ -41,6 +46,8 @@ Similarity = Callable[[Pairs], NDArray[np.float64]]
 _BLOCK, _ENTRIES = 100_000, 2**24
 # Longer rows of sparse features are not copied for every pair they are in.
 _LONG_ROW = 512
+# Least p_u·Ω p_v.
+_LEAST_AFFINITY = 1e-3
 
 
 @savable
@@ -50,9 +57,11 @@ class EdgeReliability(Settings):
 
     Args:
         pairs: random pairs, and edges, to learn from, at most.
+        prior_precision: λ of the regression of classes on own columns.
     """
 
     pairs: Count = 20_000
+    prior_precision: Positive = 1.0
 
     def fit(
         self,
@@ -60,6 +69,8 @@ class EdgeReliability(Settings):
         features: FeatureMatrix,
         kernel: FittedKernelMap | None = None,
         seed: int = 0,
+        own: OwnClasses | None = None,
+        nodes: NDArray[np.int64] | None = None,
     ) -> FittedReliability:
         """Fit the regression to the edges of a graph and to random pairs of its nodes.
 
@@ -68,29 +79,23 @@ class EdgeReliability(Settings):
             features: of its nodes [N, D].
             kernel: what makes dense columns comparable, if anything does.
             seed: of the random pairs.
+            own: classes by own columns; None compares features alone.
+            nodes: where the nodes that ``own`` was fitted to are in the graph; None: all of it.
         """
-        rng, entries = stream(seed, "reliability"), len(graph.indices)
         rarity = inverse_document_frequency(features) if sp.issparse(features) else None
+        blank = np.zeros(3 if own is None else 4)
+        fitted = FittedReliability(blank, rarity, kernel, own)
+        rng, entries = stream(seed, "reliability"), len(graph.indices)
         if not entries or graph.num_nodes < 2:
-            return FittedReliability(np.zeros(3), 1.0, rarity, kernel)
+            return fitted
+        classes = fitted._classes(features, nodes)
         chosen = np.sort(rng.permutation(entries)[: self.pairs])
-        similarity = similarity_of(features, rarity, kernel)
-        edges = _evidence(similarity(entry_ends(graph, chosen)))
-        random = _evidence(similarity(random_pairs(graph.num_nodes, self.pairs, rng)))
-        coefficients = log_density_ratio(edges, random)
-        mean = float(_reliability(edges, coefficients).mean())
-        return FittedReliability(coefficients, mean, rarity, kernel)
-
-    def weigh(
-        self, graph: Graph, features: FeatureMatrix, kernel: FittedKernelMap | None, seed: int
-    ) -> tuple[FittedReliability, Graph]:
-        """Return a fit, and the graph with its weights, which are kept for these features."""
-
-        def make() -> tuple[FittedReliability, Graph]:
-            fitted = self.fit(graph, features, kernel, seed)
-            return fitted, fitted.weighted(graph, features)
-
-        return kept(features, "reliable", make, graph, self, kernel, seed)
+        similar = fitted._similarity(graph, features)[chosen]
+        edges = fitted._evidence(similar, entry_ends(graph, chosen), classes)
+        pairs = random_pairs(graph.num_nodes, self.pairs, rng)
+        similar = similarity_of(features, rarity, kernel)(pairs)
+        ratio = log_density_ratio(edges, fitted._evidence(similar, pairs, classes))
+        return replace(fitted, coefficients=ratio)
 
 
 @savable
@@ -99,37 +104,96 @@ class FittedReliability:
     """The log odds that a pair is an edge, linear in its evidence.
 
     Attributes:
-        coefficients: of the similarity, of whether it is positive, and the constant [3].
-        mean: r̄, of the edges that it was fitted to.
+        coefficients: of the similarity, of whether it is positive, of c if there are classes, and
+            the constant [3 or 4].
         rarity: weights of the columns of sparse features [D].
         kernel: what makes dense columns comparable, if anything does.
+        own: classes by own columns, if they are evidence.
     """
 
     coefficients: NDArray[np.float64]
-    mean: float
     rarity: NDArray[np.float32] | None = None
     kernel: FittedKernelMap | None = None
+    own: OwnClasses | None = None
 
     def __post_init__(self) -> None:
         """Check the coefficients."""
-        if self.coefficients.shape != (3,) or not self.mean > 0:
-            raise ModelError("edge reliability needs three coefficients and a positive mean")
+        if self.coefficients.shape != (3 if self.own is None else 4,):
+            raise ModelError("edge reliability needs a coefficient for each evidence, and one more")
 
-    def weighted(self, graph: Graph, features: FeatureMatrix) -> Graph:
-        """Return the graph with every edge weighted by its reliability, about one on average."""
-        similarity = similarity_of(features, self.rarity, self.kernel)
-        reliability = np.zeros(len(graph.indices))
-        for start in range(0, len(reliability), _BLOCK):
-            ends = entry_ends(graph, np.arange(start, min(start + _BLOCK, len(reliability))))
-            once = ends[:, 0] < ends[:, 1]
-            evidence = _evidence(similarity(ends[once]))
-            reliability[start : start + _BLOCK][once] = _reliability(evidence, self.coefficients)
-        parts = reliability, graph.indices, graph.indptr
-        reliability += sp.csr_array(parts, shape=(graph.num_nodes,) * 2).T.tocsr().data
-        reliability /= self.mean
-        reliability += 1.0
-        reliability /= 2
-        return graph.reweighted(reliability)
+    def weighted(
+        self, graph: Graph, features: FeatureMatrix, nodes: NDArray[np.int64] | None = None
+    ) -> Graph:
+        """Return the graph with its edges weighted by their reliability, among those of a node.
+
+        Args:
+            graph: the graph of the fit, or another.
+            features: of its nodes [N, D].
+            nodes: where the nodes of the fit are in the graph; None: they come first.
+        """
+        squares = np.empty(len(graph.indices))
+        similarity, classes = self._similarity(graph, features), self._classes(features, nodes)
+        for start in range(0, len(squares), _BLOCK):
+            entries = np.arange(start, min(start + _BLOCK, len(squares)))
+            evidence = self._evidence(similarity[entries], entry_ends(graph, entries), classes)
+            log_odds = evidence @ self.coefficients[:-1] + self.coefficients[-1]
+            squares[entries] = (1.0 + np.exp(-log_odds)) ** -2
+        return graph.reweighted(_among_edges_of_a_node(graph, squares))
+
+    def _similarity(self, graph: Graph, features: FeatureMatrix) -> NDArray[np.float64]:
+        """Return s of every stored entry, kept for these features [nnz]."""
+
+        def make() -> NDArray[np.float64]:
+            similarity = similarity_of(features, self.rarity, self.kernel)
+            s = np.zeros(len(graph.indices))
+            for start in range(0, len(s), _BLOCK):
+                ends = entry_ends(graph, np.arange(start, min(start + _BLOCK, len(s))))
+                once = ends[:, 0] < ends[:, 1]
+                s[start : start + _BLOCK][once] = similarity(ends[once])
+            s += _matrix(graph, s).T.tocsr().data
+            return s
+
+        rarity = None if self.rarity is None else bytes(self.rarity)
+        return kept(features, "edge similarity", make, graph, self.kernel, rarity)
+
+    def _classes(
+        self, features: FeatureMatrix, nodes: NDArray[np.int64] | None
+    ) -> tuple[NDArray[np.floating], NDArray[np.floating]] | None:
+        """Return p and p Ω of every node [N, K]; None where classes are no evidence."""
+        if self.own is None:
+            return None
+        p = self.own.of(mapped(self.kernel, features), nodes)
+        return p, p @ self.own.affinity
+
+    def _evidence(
+        self,
+        similarity: NDArray[np.float64],
+        pairs: Pairs,
+        classes: tuple[NDArray[np.floating], NDArray[np.floating]] | None,
+    ) -> NDArray[np.float64]:
+        """Return the similarity of pairs, whether there is any, and c [n, 2 or 3]."""
+        columns = [similarity, similarity > 0]
+        if classes is not None:
+            p, linked = classes
+            agreement = np.einsum("ik,ik->i", linked[pairs[:, 0]], p[pairs[:, 1]])
+            columns.append(np.log(np.maximum(agreement, _LEAST_AFFINITY)))
+        return np.stack(columns, axis=1).astype(np.float64)
+
+
+def _among_edges_of_a_node(graph: Graph, factors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scale factors of entries [nnz] by √(g_u g_v), which keeps the weight of a node's edges."""
+    weights = np.ones(len(factors)) if graph.weights is None else graph.weights
+    after: NDArray[np.float64] = _matrix(graph, factors * weights).sum(1)
+    before = graph.strengths()
+    gain = np.sqrt(np.divide(before, after, out=np.ones(len(after)), where=after > 0))
+    scaled: NDArray[np.float64] = factors * np.repeat(gain, np.diff(graph.indptr))
+    scaled *= gain[graph.indices]
+    return scaled
+
+
+def _matrix(graph: Graph, values: NDArray[np.float64]) -> sp.csr_array[np.float64]:
+    parts = values, graph.indices, graph.indptr
+    return sp.csr_array(parts, shape=(graph.num_nodes,) * 2)
 
 
 def similarity_of(
@@ -198,20 +262,6 @@ def logistic_coefficients(
     model.fit((x - centre) / scale, np.repeat([1, 0], [len(above), len(below)]), weight)
     coefficients = model.coef_[0] / scale
     return np.append(coefficients, model.intercept_ - coefficients @ centre)
-
-
-def _reliability(
-    evidence: NDArray[np.float64], coefficients: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return r of pairs [n]."""
-    log_odds = evidence @ coefficients[:-1] + coefficients[-1]
-    result: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-log_odds))
-    return result
-
-
-def _evidence(similarity: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the similarity, and whether there is any [n, 2]."""
-    return np.stack([similarity, similarity > 0], axis=1).astype(np.float64)
 
 
 def entry_ends(graph: Graph, entries: NDArray[np.int64]) -> Pairs:

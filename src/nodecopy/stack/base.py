@@ -30,10 +30,10 @@ from nodecopy.core.executors import Executor, Serial
 from nodecopy.core.kept import kept
 from nodecopy.core.progress import Progress, stages
 from nodecopy.core.rng import child_seed, stream
-from nodecopy.features.kernel_map import FittedKernelMap, KernelMap
+from nodecopy.features.kernel_map import FittedKernelMap, KernelMap, mapped
 from nodecopy.features.matrix import FeatureMatrix, frozen
 from nodecopy.graph import Graph, RowGraph, align_relations, reach
-from nodecopy.graph_models import EdgeReliability, FittedReliability
+from nodecopy.graph_models import EdgeReliability, FittedReliability, OwnClasses
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.problem.task import Task
 from nodecopy.stack.component import (
@@ -56,8 +56,6 @@ _LEAST_WEIGHT = 0.01
 _MOST_PROBABILITIES = 2**22
 # Nodes times classes times fits up to which tasks are fitted side by side.
 _MOST_TOGETHER = 2**22
-# Nodes up to which features are mapped once, for all components.
-_MAPPED_AT_ONCE = 2**15
 # Nodes times classes times components up to which a graph that was fitted in part keeps what each
 # component predicts, for explanations.
 _MOST_KEPT = 2**26
@@ -101,6 +99,17 @@ class Stack:
     def _held_out(self, parts: Sequence[Task], seed: int) -> list[Folds]:
         """Divide the labels of tasks into folds."""
         raise NotImplementedError
+
+    def _own_classes(self, task: Task, part: Task, folds: Folds, seed: int) -> OwnClasses | None:
+        """Return classes by own columns, as evidence of which edges are reliable, or None.
+
+        Args:
+            task: of the whole graph.
+            part: the same as components see it.
+            folds: of its labels.
+            seed: of what is random.
+        """
+        return None
 
     def _pools(self, labels: Any) -> Any:
         """Return what pools components that are added one by one, see `PoolFits`."""
@@ -146,11 +155,17 @@ class Stack:
         """Fit to tasks that differ in the classes of the same labelled nodes alone, as tags do.
 
         They share the folds, and what follows from graph and features is computed once. As many are
-        fitted side by side as memory allows. A single task is fitted as `fit` does it.
+        fitted side by side as memory allows. A single task is fitted as `fit` does it; of several,
+        features alone say which edges are reliable.
         """
         shared, chunks = self._shared(tasks[0], seed), self._chunks(tasks)
         parts = [shared.part_of(task) for task in tasks]
         folds = self._held_out(parts, child_seed(seed, "held out"))
+        edges = child_seed(seed, "edges")
+        own = None
+        if len(tasks) == 1:
+            own = self._own_classes(tasks[0], parts[0], folds[0], edges)
+        shared = self._weighed(shared, tasks[0].features, own, edges)
         reports = stages(progress, [len(tasks[chunk]) for chunk in chunks])
         fits = list[Any]()
         for chunk, report in zip(chunks, reports, strict=True):
@@ -194,13 +209,20 @@ class Stack:
         kernel = None
         if self.features is not None:
             kernel = self.features.fit(part.features, child_seed(seed, "features"))
-        reliability, reliable = None, task.graph
-        if self.edges is not None:
-            given = task.graph, task.features, kernel, child_seed(seed, "edges")
-            reliability, reliable = self.edges.weigh(*given)
         if kernel is not None:
             part = replace(part, features=kernel.apply(part.features))
-        return _Shared(part, nodes, (task.graph, reliable), unit, kernel, reliability)
+        return _Shared(part, nodes, (task.graph, task.graph), unit, kernel, None)
+
+    def _weighed(
+        self, shared: _Shared, features: FeatureMatrix, own: OwnClasses | None, seed: int
+    ) -> _Shared:
+        """Return the same with edges of the whole graph weighted by their reliability."""
+        if self.edges is None:
+            return shared
+        graph, nodes = shared.graphs[0], shared.nodes
+        reliability = self.edges.fit(graph, features, shared.kernel, seed, own, nodes)
+        reliable = reliability.weighted(graph, features, nodes)
+        return shared._replace(graphs=(graph, reliable), reliability=reliability)
 
     def _fit(
         self,
@@ -422,7 +444,7 @@ class FittedStack(Fitted):
         """Apply every component to another graph, here or on an executor, and pool them."""
         if self.part is not None:
             nodes = self.part if nodes is None else nodes[self.part]
-        graphs = self.graphs(graph, features)
+        graphs = self.graphs(graph, features, nodes)
         return self.calibrated(self._apply(graphs, features, nodes, executor or Serial(), progress))
 
     def on(self, graph: RowGraph, features: FeatureMatrix, nodes: NDArray[np.int64]) -> Any:
@@ -434,16 +456,18 @@ class FittedStack(Fitted):
             nodes: the number there of each node of the fit, in ascending order [N].
         """
         part = nodes if self.part is None else nodes[self.part]
-        applied = self._apply(self.graphs(graph, features), features, part, Serial())
+        applied = self._apply(self.graphs(graph, features, part), features, part, Serial())
         held_out = self.held_out.moved(nodes)
         return replace(self.reduced(), part=part, applied=applied, held_out=held_out)
 
-    def graphs(self, graph: RowGraph, features: FeatureMatrix) -> tuple[RowGraph, RowGraph]:
+    def graphs(
+        self, graph: RowGraph, features: FeatureMatrix, nodes: NDArray[np.int64] | None
+    ) -> tuple[RowGraph, RowGraph]:
         """Return a graph with weights in the unit of the fit, and that with reliable edges."""
         scaled = _scaled(align_relations(graph.built, self.relations), self.weight_unit)
         if self.reliability is None:
             return scaled, scaled
-        return scaled, self.reliability.weighted(scaled.built, features)
+        return scaled, self.reliability.weighted(scaled.built, features, nodes)
 
     def _apply(
         self,
@@ -473,12 +497,8 @@ class FittedStack(Fitted):
         return self.pool.posterior(reported())
 
     def mapped(self, features: FeatureMatrix) -> Any:
-        """Return features as the components see them; of many nodes, made when they are used."""
-        if self.features is None:
-            return features
-        if features.shape[0] > _MAPPED_AT_ONCE:
-            return self.features.rows(features)
-        return self.features.apply(features)
+        """Return features as the components see them."""
+        return mapped(self.features, features)
 
 
 def _dataclass(stack: FittedStack) -> Any:

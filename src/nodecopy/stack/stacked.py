@@ -10,15 +10,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.classifiers import Fitted, Posterior
+from nodecopy.classifiers import Fitted, NodeClassifier, Posterior
 from nodecopy.core.errors import ModelError
 from nodecopy.core.executors import Executor
 from nodecopy.core.progress import Progress
+from nodecopy.core.rng import stream
 from nodecopy.core.saving import NOT_SAVED, savable
 from nodecopy.features.kernel_map import FittedKernelMap, KernelMap
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
-from nodecopy.graph_models import EdgeReliability, FittedReliability
+from nodecopy.graph_models import EdgeReliability, FittedReliability, OwnClasses
 from nodecopy.problem.task import Task
 from nodecopy.stack.base import FittedStack, Stack
 from nodecopy.stack.class_prior import (
@@ -33,6 +34,9 @@ from nodecopy.stack.held_out import Folds, HeldOut, make_folds
 from nodecopy.stack.pool import Pool, PoolFits
 from nodecopy.stack.temperature import Calibrator, TemperatureScaling
 
+# Probabilities of all folds beyond which own columns are not asked for classes, to save memory.
+_MOST_TARGETS = 2**26
+
 
 @savable
 @dataclass(frozen=True)
@@ -45,7 +49,9 @@ class StackedClassifier(Stack):
         calibrator: of the pool.
         class_prior: what share of the nodes each class has: "estimate" (held-out labels decide),
             "labels" (as among the labels), "uniform", or the share of each class.
-        features: this and what follows as in `Stack`.
+        edge_classes: predicts the classes that own columns are to tell, as evidence of which edges
+            are reliable; None compares features alone.
+        features: this and what else follows as in `Stack`.
     """
 
     components: tuple[Component, ...]
@@ -54,6 +60,7 @@ class StackedClassifier(Stack):
     class_prior: str | tuple[float, ...] = "estimate"
     features: KernelMap | None = None
     edges: EdgeReliability | None = None
+    edge_classes: NodeClassifier | None = None
     scale_weights: bool = True
     most_nodes: int | None = 20_000
 
@@ -61,6 +68,19 @@ class StackedClassifier(Stack):
         for part in parts:
             self._shares(part)  # which are refused before anything is fitted
         return make_folds(parts, self.folds, seed)
+
+    def _own_classes(self, task: Task, part: Task, folds: Folds, seed: int) -> OwnClasses | None:
+        tasks = folds.tasks if len(folds.tasks) > 1 else (part,)
+        count, nodes = max(len(tasks), 2), part.graph.num_nodes
+        most = max(count * nodes, task.graph.num_nodes) * task.num_classes
+        if self.edges is None or self.edge_classes is None or most > _MOST_TARGETS:
+            return None
+        of_nodes = stream(seed, "own classes").integers(count, size=nodes)
+        of_nodes[folds.labels.nodes] = folds.labels.folds
+        fits = self.edge_classes.fit(tasks, [seed] * len(tasks))
+        q = np.stack([fits[fold % len(tasks)].probabilities for fold in range(count)])
+        given = part.graph, part.features, q, of_nodes
+        return OwnClasses.fit(*given, self.edges.prior_precision)
 
     def _pools(self, labels: HeldOut) -> PoolFits:
         return PoolFits(labels, self.calibrator)

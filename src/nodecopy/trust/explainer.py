@@ -153,7 +153,7 @@ def parts_of(model: Fitted, graph: Graph, features: FeatureMatrix, together: int
         near = Neighbourhood(graph, features, together=together)
         return [Part(model, 1.0, None, near, model.probabilities)]
     labels = np.concatenate([model.held_out.nodes, model.held_out.single])
-    graphs, mapped = model.graphs(graph, features), model.mapped(features)
+    graphs, mapped = model.graphs(graph, features, model.part), model.mapped(features)
     views = {
         view: Neighbourhood(view.of(graphs), mapped, model.part, labels, together)
         for view in dict.fromkeys(model.views)
