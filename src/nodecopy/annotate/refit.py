@@ -138,7 +138,8 @@ class Refitter:
         problem = ""
         try:
             if self._kind.enough([labels.names[k] for k in labels.classes[labels.known]]):
-                with warnings.catch_warnings(action="ignore", category=UserWarning):
+                with warnings.catch_warnings():  # the page shows which tags have no probability
+                    warnings.filterwarnings("ignore", "tags that fewer")
                     return self._refit(labels)
             described = self._kind.described(self._settings, labels.names)
             if len(described) > 1 and self._unlabelled.meaning is not None:

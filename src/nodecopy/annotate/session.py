@@ -454,7 +454,7 @@ def _label_files(
     Without names they are those of the split of a built-in dataset, or of a column of nodes. The
     folder's own labels.csv is read if there are no answers that it was written from.
     """
-    bare = replace(settings, label_columns=None)
+    bare = replace(settings, label_columns=None, predict=None)
     files = [_read_labels(file, bare, table, own, file_time(file)) for file in named]
     if settings.labels is None:
         return [("", _by_id(table, table), [], ""), *files]

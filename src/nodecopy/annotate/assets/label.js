@@ -119,6 +119,7 @@ function beginKind(target) {
   }
   WHY.again = `Its label may be wrong. Press y to confirm it, or ${words().change}.`;
   tagged = target === "tags";
+  document.documentElement.classList.toggle("tagged", tagged);
   if (target === "number") beginNumbers();
   showActions();
 }
