@@ -265,7 +265,9 @@ def test_tags_are_marked_kept_and_named_by_keyboard(
         screen.errors()  # the page that was left has no server
         assert screen.classes() == ["no tag", "tall", "wood", "gl|ass"]
         screen.press("/")
-        screen.press(f"{first}\n")
+        screen.press(first)
+        screen.until(lambda: len(screen.all("#matches button")) == 1)
+        screen.press("\n")
         screen.until(lambda: screen.node() == first)
         screen.until(lambda: {*marked_tags(screen)} == toggled)
         assert screen.run(dashed) == 0
