@@ -137,7 +137,7 @@ function showField(view) {
   field.addEventListener("input", () => (current.draft = field.value));
   field.disabled = view === null;
   const words = view?.predicted ? `Predicted ${view.predicted}.` : "";
-  const button = make("button", { type: "submit" }, "Keep this number");
+  const button = make("button", { type: "submit" }, make("kbd", {}, "Enter"), "Keep this number");
   button.disabled = view === null;
   const form = make("form", {}, make("label", {}, "Number", field), button, make("span", { class: "quiet" }, words));
   form.addEventListener("submit", (event) => {
