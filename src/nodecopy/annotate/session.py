@@ -437,9 +437,9 @@ def _settled(settings: FitSettings, table: Problem, own: Path) -> FitSettings:
 
     Names of tags are kept with the answers: a fit of tags does not read them.
     """
-    target, files = settings.target, settings.labels
+    target: Any = settings.target
     if target is None:
-        target = table.target
+        target, files = table.target, settings.labels
         if files is not None and not _is_own(files, own):  # which is written for a settled kind
             ids = table.ids[: table.num_classified]
             target = read_label_table(files, ids, **settings.reading).target

@@ -124,7 +124,7 @@ function beginKind(target) {
   showActions();
 }
 
-// Ranges stand in the place of classes.
+// Ranges of like numbers are drawn as classes are.
 function beginNumbers() {
   document.documentElement.classList.add("numbers");
   kind = {
