@@ -253,6 +253,13 @@ def test_tags_are_marked_kept_and_named_by_keyboard(
         assert "gl\\|ass" in given[taken]
         skipped = screen.answer("s")
         assert skipped not in kept(run)
+        asked, before = screen.node(), kept(run)
+        screen.until(lambda: screen.run("graphMap !== null && !sending"))
+        screen.driver.execute_script("document.querySelector('#map [tabindex]').focus()")
+        screen.press("0", "\n")  # the map has these keys, too
+        screen.run("update()")
+        assert kept(run) == before
+        screen.run("ask(arguments[0], '')", asked)
         screen.until(lambda: "micro F1" in screen.text("#facts"))
         screen.check_quiet()
         os.kill(program.pid, signal.SIGKILL)
