@@ -198,16 +198,15 @@ async function update() {
 function onKey(event) {
   const typing = document.querySelector("dialog[open]") || event.target.closest?.("input, select");
   if (typing || event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
-  const onMap = event.target.closest?.("#map"); // which has keys of its own
-  if (state.target === "number" && !onMap && /^[-.,\d]$/.test(event.key)) {
+  if (state.target === "number" && /^[-.,\d]$/.test(event.key)) {
     byId("number").select(); // the browser types the digit there
     return;
   }
   const act = actions().find(([key]) => key === event.key.toLowerCase())?.[2];
-  const elsewhere = onMap || event.target.closest?.("a, summary, button:not([data-place])");
+  const elsewhere = event.target.closest?.("a, summary, button:not([data-place])");
   if (state.target !== "number" && event.key.length === 1 && KEYS.includes(event.key)) choose(choicesFor(current.view)[KEYS.indexOf(event.key)]);
   else if (tagged && event.key === "Enter" && !elsewhere) keepTags(marked());
-  else if (tagged && event.key === "0" && !onMap) keepTags(new Set());
+  else if (tagged && event.key === "0") keepTags(new Set());
   else if (act) act();
   else return;
   event.preventDefault();
