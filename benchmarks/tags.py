@@ -208,7 +208,7 @@ def comparison(cases: Iterable[str], methods: Mapping[str, Method]) -> Compariso
     )
 
 
-ALL = comparison(TASKS, METHODS | OF_TEXT)
+COMPARISON = comparison(TASKS, METHODS | OF_TEXT)
 PARTS = comparison(TASKS, METHODS), comparison(REAL, OF_TEXT)
 
 
@@ -218,17 +218,17 @@ def tables(rows: Mapping[Key, Row]) -> str:
         (case, labels): shared
         for case in TASKS
         for labels in LABELS
-        if (shared := shared_rows(ALL, rows, case, labels))
+        if (shared := shared_rows(COMPARISON, rows, case, labels))
     }
     parts = [trials_per_cell(cells.values())]
     for name, title in (("macro", "macro F1"), ("micro", "micro F1"), ("ece", "ECE")):
-        heads = [f"{title} in %, {' and '.join(map(str, LABELS))} labels", *ALL.methods]
+        heads = [f"{title} in %, {' and '.join(map(str, LABELS))} labels", *COMPARISON.methods]
         parts.append(markdown_rows(heads, [_line(cells, case, name) for case in TASKS]))
     return "\n\n".join([*parts, _estimates(cells)])
 
 
 def _line(cells: Mapping[tuple[str, int], Any], case: str, name: str) -> list[str]:
-    texts = {method: list[str]() for method in ALL.methods}
+    texts = {method: list[str]() for method in COMPARISON.methods}
     for labels in LABELS:
         means = {
             method: float(np.mean([row[name] for row in several]))
@@ -264,7 +264,7 @@ def _estimates(cells: Mapping[tuple[str, int], Any]) -> str:
 
 
 if __name__ == "__main__":
-    chosen = arguments(ALL, str(__doc__)).parse_args()
+    chosen = arguments(COMPARISON, str(__doc__)).parse_args()
     for part in PARTS:
         computed = compute(part, chosen)
     publish(tables(computed), chosen.page)
