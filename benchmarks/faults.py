@@ -1,7 +1,7 @@
 """Faults while nodes are labelled: kills, two servers, a fit, a full disk, a lost folder.
 
     python -m benchmarks.faults --answers 1000 --kills 100 --calls 40
-    python -m benchmarks.faults --fast
+    python -m benchmarks.faults --fast --target tags
 
 Answers go over HTTP to `nodecopy label` in a process of its own, forked from this one so that it
 starts in a second. Every answer that got the reply 200 must be a row of answers.sqlite and a line
@@ -36,6 +36,7 @@ from nodecopy.annotate import Session, server  # noqa: F401 - before the fork
 from nodecopy.read.synthetic import planted_partition
 
 CLASSES = ("ash", "beech", "cedar")
+ANSWERS = {"class": CLASSES, "tags": ("ash|beech", "cedar", "beech|cedar", "[]")}
 NODES, GIVEN = 120, 12
 WRITING = "write,pwrite64,fsync,fdatasync,rename,unlink,ftruncate,openat"
 LIMIT = 120.0
@@ -118,7 +119,8 @@ class Server:
 class Campaign:
     """Answers, and what was promised about them."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, target: str) -> None:
+        self.target = target
         self.random, self.folder, self.run = random.Random(seed), folder, folder / "run"
         self.counts: Counter[str] = Counter()
         self.acknowledged: list[tuple[str, str]] = []
@@ -128,7 +130,7 @@ class Campaign:
     def _write_tables(self) -> None:
         data = planted_partition(NODES, 3, seed=0)
         edges = [f"p{u},p{v}" for u, v in data.graph.edges()]
-        self.seen = {f"p{n}": CLASSES[data.labels[n]] for n in range(GIVEN)}
+        self.seen = {f"p{n}": ANSWERS[self.target][data.labels[n]] for n in range(GIVEN)}
         labels = [",".join(row) for row in self.seen.items()]
         for name, head, rows in [
             ("edges.csv", "source,target", edges),
@@ -139,7 +141,8 @@ class Campaign:
     def begin(self) -> Server:
         words = [f"--edges={self.folder}/edges.csv", f"--labels={self.folder}/labels.csv"]
         classes = f"--classes={','.join(CLASSES)}"
-        served = Server(*words, "--method=fast", classes, f"--out={self.run}")
+        words += ["--method=fast", f"--target={self.target}"]
+        served = Server(*words, classes, f"--out={self.run}")
         assert served.url, served.said
         return served
 
@@ -155,7 +158,7 @@ class Campaign:
         """Label a node anew; return what became of it: "kept", "refused" or "no reply"."""
         node = f"p{self.random.randrange(NODES)}"
         seen = self.seen.get(node)
-        label = self.random.choice([name for name in CLASSES if name != seen])
+        label = self.random.choice([name for name in ANSWERS[self.target] if name != seen])
         body = {"do": "label", "id": node, "label": label, "seen": seen}
         reply = served.post("answer", body, kill_after)
         if reply is None:
@@ -405,10 +408,11 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--fast", action="store_true")
+    parser.add_argument("--target", choices=ANSWERS, default="class")
     given = parser.parse_args()
     sys.stdout.reconfigure(line_buffering=True)
     with tempfile.TemporaryDirectory(prefix="nodecopy-faults-") as folder:
-        campaign = Campaign(Path(folder), given.seed)
+        campaign = Campaign(Path(folder), given.seed, given.target)
         fast, harms = given.fast, ("table replaced", "moved", "removed", "table removed")
         answers, kills, calls = (8, 1, 1) if fast else (given.answers, given.kills, given.calls)
         parts = {

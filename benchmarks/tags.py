@@ -3,19 +3,20 @@
     OMP_NUM_THREADS=1 python -m benchmarks.tags [--trials 3] [--only "films"] [--methods default]
     python -m benchmarks.tags --show [--page docs/tags.md]
 
-The tables of benchmarks/tags_tasks.py, with the tags of 100 and of 300 random nodes known.
-The peers are fitted to each tag: logistic regression on the columns, on the columns and their means
-over neighbours, and label propagation; columns are one-hot categories, standardised numbers and
-TF-IDF of text. Their thresholds are chosen as ours are, by the expected F1 under their own
-probabilities. A tag without an example among the labels is predicted for no node. ECE is that of
-each tag, in ten bins of equal width, and its mean over tags.
+Needs the extra ``text``. The tables of benchmarks/tags_tasks.py, with the tags of 100 and of 300
+random nodes known. Peers are fitted to each tag: logistic regression on the columns, on columns and
+their means over neighbours, and label propagation; columns are one-hot categories, standardised
+numbers and TF-IDF of text. On real tables also logistic regression on embeddings of the text, and
+the default without the text model. The thresholds of all are chosen as ours are, by the expected F1
+under their own probabilities. A tag without an example among the labels is predicted for no node.
+ECE is that of each tag, in ten bins of equal width, and its mean over tags.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -26,12 +27,24 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
-from benchmarks.compared import DEFAULT, Comparison, Key, Row, main, shared_rows, trials_per_cell
+from benchmarks.compared import (
+    DEFAULT,
+    Comparison,
+    Key,
+    Row,
+    arguments,
+    compute,
+    publish,
+    shared_rows,
+    trials_per_cell,
+)
 from benchmarks.markdown import markdown_rows
 from benchmarks.regret import encoded
-from benchmarks.tags_tasks import TASKS, Table, load
+from benchmarks.tags_tasks import REAL, TASKS, Table, load
+from benchmarks.text_tables import joined
 from nodecopy import NodeCopyMultilabelClassifier
 from nodecopy.core.rng import stream
+from nodecopy.features.text_model import PACKAGED, TextModel
 from nodecopy.trust.tags import f1_thresholds, ranking_precision
 
 LABELS = (100, 300)
@@ -85,11 +98,19 @@ Method = Callable[[Problem, int], Any]
 
 def regression(given: Problem, trial: int, *, neighbours: bool = False) -> np.ndarray:
     """Logistic regression for each tag [N, T]."""
-    x, tags = given.with_neighbours if neighbours else given.x, given.tags
-    p = np.zeros(tags.shape)
-    for t, has in enumerate(tags[given.train].T):
+    return each_tag(given, given.with_neighbours if neighbours else given.x, 1.0)
+
+
+def embedded(given: Problem, trial: int) -> np.ndarray:
+    """Logistic regression for each tag on embeddings of the text [N, T]."""
+    return each_tag(given, TextModel.of(PACKAGED).embed(joined(given)), 10.0)
+
+
+def each_tag(given: Problem, x: Any, c: float) -> np.ndarray:
+    p = np.zeros(given.tags.shape)
+    for t, has in enumerate(given.tags[given.train].T):
         if has.any() and not has.all():
-            model = LogisticRegression(max_iter=1000).fit(x[given.train], has)
+            model = LogisticRegression(C=c, max_iter=1000).fit(x[given.train], has)
             p[:, t] = model.predict_proba(x)[:, 1]
     return p
 
@@ -108,12 +129,12 @@ def label_propagation(given: Problem, trial: int) -> np.ndarray:
     return np.where(total > 1e-12, spread[:, :-1] / np.maximum(total, 1e-12), shares)
 
 
-def nodecopy(given: Problem, trial: int) -> NodeCopyMultilabelClassifier:
+def nodecopy(given: Problem, trial: int, text_model: str = "auto") -> NodeCopyMultilabelClassifier:
     """The default as a user calls it, with lists of tags."""
     y = np.full(len(given.tags), None, object)
     for node in given.train:
         y[node] = given.names[given.tags[node]].tolist()
-    clf = NodeCopyMultilabelClassifier(random_state=trial, progress=False)
+    clf = NodeCopyMultilabelClassifier(random_state=trial, text_model=text_model, progress=False)
     return clf.fit(given.table.adjacency, given.table.columns, y)
 
 
@@ -122,6 +143,10 @@ METHODS: dict[str, Method] = {
     "logistic regression": regression,
     "logistic regression, neighbours": partial(regression, neighbours=True),
     "label propagation": label_propagation,
+}
+OF_TEXT: dict[str, Method] = {
+    "logistic regression on embeddings": embedded,
+    "default without text model": partial(nodecopy, text_model="none"),
 }
 
 
@@ -173,13 +198,18 @@ def calibration_error(p: np.ndarray, truth: np.ndarray) -> float:
     return float(np.abs(gaps).sum() / len(p))
 
 
-COMPARISON = Comparison(
-    {name: partial(problem, name) for name in TASKS},
-    {name: lambda labels, method=method: method for name, method in METHODS.items()},
-    LABELS,
-    Path("results/tags.jsonl"),
-    measure,
-)
+def comparison(cases: Iterable[str], methods: Mapping[str, Method]) -> Comparison:
+    return Comparison(
+        {name: partial(problem, name) for name in cases},
+        {name: lambda labels, method=method: method for name, method in methods.items()},
+        LABELS,
+        Path("results/tags.jsonl"),
+        measure,
+    )
+
+
+COMPARISON = comparison(TASKS, METHODS | OF_TEXT)
+PARTS = comparison(TASKS, METHODS), comparison(REAL, OF_TEXT)
 
 
 def tables(rows: Mapping[Key, Row]) -> str:
@@ -192,24 +222,23 @@ def tables(rows: Mapping[Key, Row]) -> str:
     }
     parts = [trials_per_cell(cells.values())]
     for name, title in (("macro", "macro F1"), ("micro", "micro F1"), ("ece", "ECE")):
-        heads = [f"{title} in %, {' and '.join(map(str, LABELS))} labels", *METHODS]
+        heads = [f"{title} in %, {' and '.join(map(str, LABELS))} labels", *COMPARISON.methods]
         parts.append(markdown_rows(heads, [_line(cells, case, name) for case in TASKS]))
     return "\n\n".join([*parts, _estimates(cells)])
 
 
 def _line(cells: Mapping[tuple[str, int], Any], case: str, name: str) -> list[str]:
-    texts = {method: list[str]() for method in METHODS}
+    texts = {method: list[str]() for method in COMPARISON.methods}
     for labels in LABELS:
         means = {
             method: float(np.mean([row[name] for row in several]))
             for method, several in cells.get((case, labels), {}).items()
         }
         best = (min if name == "ece" else max)(means.values(), default=0.0)
-        for method in METHODS:
-            mean = means.get(method, float("nan"))
+        for method, mean in means.items():
             text = f"{100 * mean:.1f}"
             texts[method].append(f"**{text}**" if mean == best else text)
-    return [case, *(", ".join(own) for own in texts.values())]
+    return [case, *(", ".join(own) or "–" for own in texts.values())]
 
 
 def _estimates(cells: Mapping[tuple[str, int], Any]) -> str:
@@ -235,4 +264,7 @@ def _estimates(cells: Mapping[tuple[str, int], Any]) -> str:
 
 
 if __name__ == "__main__":
-    main(COMPARISON, str(__doc__), tables)
+    chosen = arguments(COMPARISON, str(__doc__)).parse_args()
+    for part in PARTS:
+        computed = compute(part, chosen)
+    publish(tables(computed), chosen.page)

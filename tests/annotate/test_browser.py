@@ -203,6 +203,124 @@ def test_from_nothing_with_25_classes_and_columns_in_sight(screen: Screen, tmp_p
     assert chosen[:4] == ["suggested"] * 3 + ["random"]
 
 
+def marked_tags(screen: Screen) -> list[str]:
+    """Return the names of the tags that are marked."""
+    script = (
+        "[...document.querySelectorAll('#choices [aria-pressed=true] .name')].map(e => e.title)"
+    )
+    return screen.run(script)
+
+
+def test_tags_are_marked_kept_and_named_by_keyboard(
+    screen: Screen, tables: Tables, tmp_path: Path
+) -> None:
+    of = {"ash": "tall|wood", "beech": "wood", "cedar": "[]"}
+    rows = [[id, of[name] if n % 2 else ""] for n, (id, name) in enumerate(tables.truth.items())]
+    write_csv(tmp_path / "kinds.csv", "id,label", [row for row in rows if row[1]])
+    files = ["--edges", "--nodes", "--labels"]
+    names = ["edges.csv", "features.csv", "kinds.csv"]
+    words = [f"{key}={tmp_path / name}" for key, name in zip(files, names, strict=True)]
+    run = tables.run
+    with serving(*words, f"--out={run}", "--method=fast", "--target=tags") as (url, program):
+        screen.visit(url)
+        screen.until(lambda: screen.run("state.fitted && !isBehind()"))
+        assert screen.all("[data-of]:not([data-of*=tags])") == []  # what is for classes is absent
+        screen.until(lambda: screen.run("current.view.guesses.length") is not None)
+        names = screen.run("current.view.guesses.map((k) => state.classes[k])")
+        assert marked_tags(screen) == names
+        dashed = "document.querySelectorAll('#choices .guess').length"
+        assert screen.run(dashed) == len(names)
+        first = screen.node()
+        toggled = {*names} ^ {"tall"}
+        screen.press("1")  # tall, or not
+        assert {*marked_tags(screen)} == toggled
+        screen.run("update()")  # a new fit leaves what was marked
+        assert {*marked_tags(screen)} == toggled
+        given = {first: "|".join(sorted(toggled)) or "[]"}
+        assert screen.answer("\n") == first
+        given[screen.answer("0")] = "[]"
+        assert given.items() <= kept(run).items()
+        taken = list(given)[-1]
+        screen.press("u")
+        screen.until(lambda: screen.node() == taken)
+        assert taken not in kept(run)
+        screen.press("n")
+        screen.until(lambda: screen.has("#naming[open]"))
+        screen.press("gl|ass\n")
+        screen.until(lambda: "gl|ass" in marked_tags(screen))
+        screen.answer("\n")
+        given[taken] = kept(run)[taken]
+        assert "gl\\|ass" in given[taken]
+        skipped = screen.answer("s")
+        assert skipped not in kept(run)
+        asked, before = screen.node(), kept(run)
+        screen.until(lambda: screen.run("graphMap !== null && !sending"))
+        screen.driver.execute_script("document.querySelector('#map [tabindex]').focus()")
+        screen.press("0", "\n")  # the map has these keys, too
+        screen.run("update()")
+        assert kept(run) == before
+        screen.run("ask(arguments[0], '')", asked)
+        screen.until(lambda: "micro F1" in screen.text("#facts"))
+        screen.check_quiet()
+        os.kill(program.pid, signal.SIGKILL)
+        program.wait(LIMIT)
+        screen.press("0")
+        screen.until(lambda: "Perhaps not saved" in screen.text("#message"))
+    assert given.items() <= kept(run).items()
+    with serving(str(run)) as (url, program):
+        screen.visit(url)
+        screen.errors()  # the page that was left has no server
+        assert screen.classes() == ["no tag", "tall", "wood", "gl|ass"]
+        screen.press("/")
+        screen.press(first)
+        screen.until(lambda: len(screen.all("#matches button")) == 1)
+        screen.press("\n")
+        screen.until(lambda: screen.node() == first)
+        screen.until(lambda: {*marked_tags(screen)} == toggled)
+        assert screen.run(dashed) == 0
+        screen.until(lambda: screen.run("!isBehind()"))
+        screen.driver.find_element("id", "finish").click()
+        screen.until(lambda: "holds predictions" in screen.text("#finished"))
+        screen.check_quiet()
+    known = {row["id"]: row["known"] for row in read_csv(run / "predictions.csv") if row["known"]}
+    assert known == kept(run)
+
+
+def test_numbers_are_typed_and_what_is_typed_stays(screen: Screen, tables: Tables) -> None:
+    sizes = {id: f"{n}.5" for n, id in enumerate(tables.truth)}
+    write_csv(tables.folder / "sizes.csv", "id,label", list(sizes.items())[:40])
+    with labelling(tables.run, tables.settings("sizes.csv", target="number")) as url:
+        screen.visit(url)
+        screen.until(lambda: screen.run("state.fitted && !isBehind()"))
+        assert screen.all("[data-of]:not([data-of*=number])") == []
+        screen.until(lambda: "Predicted" in screen.text("#choices"))
+        asked = screen.node()
+        screen.press("n")  # there is no class to name
+        screen.press("1")
+        screen.press("2")
+        value = "document.querySelector('#number').value"
+        assert screen.run(value) == "12"
+        screen.run("update()")
+        screen.run("takeView({ ...current.view, columns: [] }, current.why)")  # a new fit
+        screen.press(",5")
+        assert screen.run(value) == "12,5"
+        screen.press("\n")
+        screen.until(lambda: screen.node() not in ("", asked))
+        assert kept(tables.run)[asked] == "12.5"
+        assert screen.run(value) == ""
+        screen.press("7")
+        screen.press("x\n")
+        screen.until(lambda: "number is needed" in screen.text("#message"))
+        assert len(kept(tables.run)) == 41
+        screen.driver.find_element("id", "node").click()
+        screen.driver.execute_script("document.activeElement.blur()")
+        screen.press("u")
+        screen.until(lambda: screen.node() == asked)
+        assert asked not in kept(tables.run)
+        errors = [line for line in screen.errors() if "409" not in line["message"]]
+        assert errors == []  # the number that was refused is on the console
+
+
 HOSTILE = [
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',

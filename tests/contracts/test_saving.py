@@ -107,7 +107,7 @@ def arguments(name: str) -> tuple[Any, ...]:
         "NumberPool": ((0.5, 0.5),),
         "NumberPosterior": (p[0], p[1]),
         "NumberResult": (problem, number_stack, {"method": "best"}),
-        "SpreadNumbers": (LabelPropagation(), no_nodes, p[0][:0], 0.5, p[0]),
+        "SpreadNumbers": (LabelPropagation(), no_nodes, p[0][:0], p[0]),
         "StackedRegressor": ((Component(DiffusionRidge()),),),
         "FittedTags": ((GivenProbabilities(np.full((3, 2), 0.5)),),),
         FittedTables.__name__: ({"column_types": ("x=number",)},),

@@ -281,3 +281,13 @@ def test_many_integers_in_python_are_classes_only_as_labels():
     X = pd.DataFrame({"size": range(60), "code": range(60)})
     with pytest.raises(DatasetError, match=r"60 different numbers.*y=X\['code'\]"):
         read_problem(ring, X, "code")
+
+
+@pytest.mark.parametrize(
+    ("different", "target", "noted"), [(24, None, 1), (12, None, 0), (24, "class", 0)]
+)
+def test_a_note_says_that_many_integers_are_classes(put, different, target, noted):
+    labels = "\n".join(f"{id},{10 * (k % different)}" for k, id in enumerate(IDS))
+    files = put("edges.csv", EDGES), put("labels.csv", f"id,label\n{labels}\n")
+    table = read_tables(*files, target=target, threads=1)
+    assert sum("number" in note for note in table.notes) == noted

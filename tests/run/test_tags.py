@@ -117,13 +117,6 @@ def test_what_does_not_apply_is_one_line(
     assert not (here / "wrong").exists()
 
 
-def test_the_labelling_page_says_that_it_asks_for_classes(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["label", "run"]) == 2
-    assert "next_labels.csv" in capsys.readouterr().err
-
-
 def test_each_combination_may_be_a_class(here: Path) -> None:
     assert cli.main([*FIT, "--target=class", "--out=classes"]) == 0
     assert "p_metal|heavy" in read_csv(here / "classes" / "predictions.csv")[0]

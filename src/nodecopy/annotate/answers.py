@@ -17,7 +17,7 @@ import os
 import sqlite3
 import tempfile
 import unicodedata
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from itertools import count
@@ -93,18 +93,25 @@ class Answers:
     Args:
         folder: of answers.sqlite and labels.csv; they are made if they are missing.
         mark: start labels.csv with a byte-order mark, for readers that expect another encoding.
-        named: whether a label must be one of the classes; numbers need no such list.
+        names_in: returns the names in a label, which must be among the classes: the class itself,
+            each tag, or none where labels are numbers.
 
     Attributes:
         labels: label by id.
         chosen: how a node was chosen that the page asked about, by id: "suggested" or "random".
-        classes: names of the classes, in the order in which they were first named.
+        classes: names of the classes or tags, in the order in which they were first named.
         problem: what cannot be written at present; empty if all is well.
         edited: a sentence about a labels.csv that somebody else wrote; empty if nobody did.
     """
 
-    def __init__(self, folder: Path, *, mark: bool = False, named: bool = True) -> None:
-        self._named = named
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        mark: bool = False,
+        names_in: Callable[[str], Iterable[str]] = lambda label: (label,),
+    ) -> None:
+        self._names_in = names_in
         self.database, self.file = folder / ANSWERS, folder / LABELS
         self.problem, self.edited, self._stale = "", "", True
         self._encoding = "utf-8-sig" if mark else "utf-8"
@@ -126,8 +133,8 @@ class Answers:
 
     def label(self, node: str, label: str, chosen: str | None = None) -> None:
         """Give a node a label, a new one or another one; ``chosen`` says why it was asked about."""
-        if self._named and label not in self.classes:
-            raise InputError(f"unknown class {shown(label)}; add it first")
+        if unknown := [name for name in self._names_in(label) if name not in self.classes]:
+            raise InputError(f"unknown class {shown(unknown[0])}; add it first")
         previous = self.labels.get(node)
         if previous != label:
             why = chosen if previous is None else None
@@ -181,11 +188,11 @@ class Answers:
             for id, label in other.items()
             if id not in newer
         ]
-        names = {str(one.label) for one in rows} - set(self.classes)
+        names = {name for one in rows for name in self._names_in(str(one.label))}
+        names -= set(self.classes)
         if saved and (broken := [name for name in names if "\n" in name]):
             raise FormatError(f"the class {shown(broken[0])} has two lines; is a quote left open?")
         classes = [Answer(0, "class", None, name) for name in sorted(names, key=natural)]
-        classes = classes if self._named else []
         self._add([*classes, *rows])
         self.refresh()
         changed = sum(one.previous is not None for one in rows)

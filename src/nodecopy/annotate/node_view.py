@@ -107,8 +107,10 @@ class NodeRows:
         return [(name, f"{value:.6g}") for name, value in zip(titles, values[order], strict=True)]
 
 
-def neighbourhood(table: Problem, node: int, known: Mapping[int, int], fit: Fit) -> dict[str, Any]:
-    """Return the nodes around one, itself first, as columns in the form of the report.
+def neighbourhood(
+    table: Problem, node: int, known: Mapping[int, int], fit: Fit
+) -> tuple[NDArray[np.int64], dict[str, Any]]:
+    """Return the nodes around one, itself first, and columns of them in the form of the report.
 
     Args:
         table: the observed graph, and its node types.
@@ -121,10 +123,11 @@ def neighbourhood(table: Problem, node: int, known: Mapping[int, int], fit: Fit)
     near = _some(_neighbours(graph, node), known, _NEIGHBOURS, {node})
     beyond = [far for one in near for far in _neighbours(graph, one)[:_PER_NEIGHBOUR]]
     members = [node, *near, *_some(beyond, known, _SECOND_NEIGHBOURS, {node, *near})]
-    offsets, targets = links = links_among(graph, np.array(members))
-    relations = link_relations(graph, np.array(members), links)
-    predicted, confidence = predictions_of(table, np.array(members), fit)
-    return {
+    numbers = np.array(members, np.int64)
+    offsets, targets = links = links_among(graph, numbers)
+    relations = link_relations(graph, numbers, links)
+    predicted, confidence = predictions_of(table, numbers, fit)
+    return numbers, {
         "ids": [str(table.ids[member]) for member in members],
         "names": [table.title(member) for member in members],
         "otherTypes": list(table.node_types)[1:],
@@ -144,7 +147,7 @@ def explained(table: Problem, node: int, fit: Fit, around: Sequence[str]) -> dic
     (why,) = fit.named.explanations([node])
     places = {id: at for at, id in enumerate(around)}
     place = lambda other: places.get(str(table.ids[other]), -1)  # noqa: E731
-    shown = KINDS[fit.result.target].explained(why, fit.labels.names)
+    shown = KINDS[fit.result.target].explained(why, fit)
     return shown | evidence_block(why, place, table.title)
 
 
@@ -209,7 +212,7 @@ def predictions_of(
     sizes = list(table.node_types.values()) or [len(table.ids)]
     predicted, confidence = np.full(len(nodes), -1), np.zeros(len(nodes))
     if fit.result is not None:
-        predicted, confidence = KINDS[fit.result.target].drawn(fit.result, nodes)
+        predicted, confidence = KINDS[fit.result.target].drawn(fit, nodes)
     node_type = np.searchsorted(np.cumsum(sizes), nodes, side="right")
     return (
         np.where(node_type, -1 - node_type, predicted).tolist(),

@@ -6,6 +6,7 @@ The classifier of the settings is fitted once, and then gets what changed by `ad
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -34,6 +35,7 @@ class Labels:
         excluded: nodes that are not to be suggested.
         suggested: labelled nodes that were.
         names: the different labels, in their order.
+        named: the names that labels are made of, in the order in which they were added.
     """
 
     version: int
@@ -41,6 +43,7 @@ class Labels:
     excluded: NDArray[np.int64]
     suggested: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     names: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
 
     @property
     def known(self) -> NDArray[np.int64]:
@@ -134,8 +137,10 @@ class Refitter:
     def _fit(self, labels: Labels) -> Fit:
         problem = ""
         try:
-            if len(np.unique(labels.classes[labels.known])) > 1:
-                return self._refit(labels)
+            if self._kind.enough([labels.names[k] for k in labels.classes[labels.known]]):
+                with warnings.catch_warnings():  # the page shows which tags have no probability
+                    warnings.filterwarnings("ignore", "tags that fewer")
+                    return self._refit(labels)
             described = self._kind.described(self._settings, labels.names)
             if len(described) > 1 and self._unlabelled.meaning is not None:
                 return self._guess(labels, described)
@@ -160,8 +165,7 @@ class Refitter:
         values, unknown = self._kind.values(labels.names), self._kind.unknown
         given = {int(node): values[labels.classes[node]] for node in labels.known}
         if self._fitted is None:
-            y = np.full(len(labels.classes), unknown)
-            y[labels.known] = list(given.values())
+            y = [given.get(node, unknown) for node in range(len(labels.classes))]
             estimator.fit(self._table, y=y, suggested=suggested)
         else:
             nodes = sorted(self._fitted.keys() | given.keys())

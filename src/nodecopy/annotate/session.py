@@ -14,7 +14,7 @@ import numpy as np
 
 from nodecopy.annotate import node_view
 from nodecopy.annotate.answers import Answers, file_time
-from nodecopy.annotate.kinds import KINDS
+from nodecopy.annotate.kinds import KINDS, Suspect
 from nodecopy.annotate.refit import Fit, Labels, Refitter
 from nodecopy.core.errors import InputError, NodecopyError, RunError, counted, shown
 from nodecopy.core.files import regular_file
@@ -26,7 +26,6 @@ from nodecopy.report import report_page
 from nodecopy.run import FitSettings, check_folder, read_settings, write_folder
 from nodecopy.run.fit import label_table, read_source
 from nodecopy.run.folder import ANSWERS, CONFIG, LABELS, begin_folder, incomplete_run
-from nodecopy.trust.label_errors import SuspectLabels
 from nodecopy.trust.next_labels import random_nodes
 
 RANDOM, AGAIN = "random", "again"
@@ -36,11 +35,6 @@ _AUDIT, _AGAIN = 4, 5
 _LIKELY = 0.5  # probability of a wrong label from which it is asked about again
 _MATCHES = 20
 _SUSPECTS = 20
-NO_TAGS_YET = (
-    "nodecopy label asks for one class of each node, and these labels are tags: fill the column "
-    "label of next_labels.csv, and give it to nodecopy fit beside the other labels; or --target "
-    "class, where each combination of tags is a class"
-)
 # Name of a file, its labels by id, suggested ids, and when it was saved: see `Answers.take`.
 _LabelFile = tuple[str, dict[str, str], list[str], str]
 
@@ -87,16 +81,16 @@ class Session:
         bare = replace(settings, labels=None, label_columns=None, label_type=node_type)
         self.table = table = read_source(bare, None)
         node_type = next(iter(table.node_types), None)
+        settings = _settled(settings, table, own)
         files = _label_files(labels, settings, table, own)
         if settings.predict is not None:  # labels.csv has its labels from now on
             copies = (name for _, name, text in table.read if text.startswith(HOLDS_LABELS))
             skipped = (f"{name}=skip" for name in (settings.predict, *copies))
             types = (*(settings.column_types or ()), *skipped)
             settings = replace(settings, predict=None, column_types=types)
-        target = _target(settings, table, own)
-        self._kind = KINDS[target or "class"]
+        self._kind = KINDS[settings.target or "class"]
         self.settings = settings = replace(
-            settings, labels=str(own), label_columns=None, label_type=node_type, target=target
+            settings, labels=str(own), label_columns=None, label_type=node_type
         )
         whole = incomplete_run(self.folder)
         begin_folder(self.folder, settings)
@@ -104,15 +98,15 @@ class Session:
         self._number = {str(id): n for n, id in enumerate(self._ids)}
         self._lock, self._finishing = threading.RLock(), threading.Lock()
         self._fit = Fit(Labels(-1, np.zeros(0, np.int64), np.zeros(0, np.int64)), ())
-        self._suspected: tuple[Any, SuspectLabels | None] = None, None  # computed for the key
+        self._suspected: tuple[Any, list[Suspect]] = None, []  # computed for the key
         self._asked: dict[str, str] = {}  # how each node was chosen that a page may show
         n = len(self._ids)
         self._order = self._ids[random_nodes(np.ones(n, bool), n, settings.random_state)]
         self._finish = {"state": "", "message": ""}
         self.stamp, self._version, self._written = 0, 0, -1
         utf8 = settings.encoding in (None, "utf-8", "utf-8-sig")
-        named = self._kind.target == "class"
-        self.answers = answers = Answers(self.folder, mark=not utf8, named=named)
+        names_in = self._kind.names_in
+        self.answers = answers = Answers(self.folder, mark=not utf8, names_in=names_in)
         try:
             for name in classes:
                 self.add_class(name)
@@ -148,15 +142,16 @@ class Session:
 
     @property
     def unwritten(self) -> bool:
-        """Whether there are labels of two classes that no results were written for."""
-        return self._written != self._version and len(set(self.answers.labels.values())) > 1
+        """Whether there are enough labels for a fit, and no results were written for them."""
+        enough = self._kind.enough([*self.answers.labels.values()])
+        return self._written != self._version and enough
 
     def label(self, id: str, label: str, seen: str | None) -> None:
         """Give a node a label.
 
         Args:
             id: of the node.
-            label: the name of a class, or a number.
+            label: the name of a class, a number, or tags as labels.csv has them.
             seen: the label that the node had on the page; one that came meanwhile, from another
                 page for instance, is not overwritten.
         """
@@ -186,9 +181,8 @@ class Session:
             return undone
 
     def add_class(self, name: str) -> str:
-        """Add a class, and return its name as it is written."""
-        if self._kind.target != "class":
-            raise InputError("labels are numbers: there are no classes to name")
+        """Add a class or a tag, and return its name as it is written."""
+        name = self._kind.checked_name(name)
         if name.strip().lower() in (*self.settings.na_words, "-1", "-1.0"):
             raise InputError(f"a class needs a name, and {shown(name)} means unknown")
         with self._lock:
@@ -251,14 +245,13 @@ class Session:
         """Return everything that the page shows beside the node in question."""
         with self._lock:
             answers, fit, questions = self.answers, self._fit, self._questions()
-            labels, names = list(answers.labels.values()), self._kind.names(answers)
             _, changed, confirmed = answers.counts()
             return {
                 "stamp": self.stamp,
                 "target": self._kind.target,
-                "classes": self._kind.drawn_names(fit, names),
-                "counts": [labels.count(name) for name in answers.classes],
-                "labels": len(labels),
+                "classes": self._kind.drawn_names(fit, answers),
+                "counts": self._kind.counts(answers),
+                "labels": len(answers.labels),
                 "nodes": len(self._number),
                 "cannotTell": len(answers.set_aside("cannot tell")),
                 "next": list(questions),
@@ -269,6 +262,7 @@ class Session:
                 "busy": self._refitter.busy,
                 "doing": self.doing,
                 "history": answers.estimates,
+                "macro": self._kind.macro(fit),
                 "restsOn": fit.result and fit.result.estimate and fit.result.estimate.num_labels,
                 "suggested": [*answers.chosen.values()].count(SUGGESTED),
                 "forecast": self._kind.forecast(fit),
@@ -285,16 +279,15 @@ class Session:
         cells, more = self._rows.of(node)
         with self._lock:
             fit, label, known = self._fit, self.answers.labels.get(id), self._drawn_known()
-            names = self._kind.names(self.answers)
-        predicted = {"probabilities": None}
-        if fit.result is not None:
-            predicted |= self._kind.prediction(fit.result, node, names)
-        around = node_view.neighbourhood(self.table, node, known, fit)
+            named = tuple(self.answers.classes)
+            labels = {self._number[id]: label for id, label in self._labels().items()}
+        near, around = node_view.neighbourhood(self.table, node, known, fit)
+        around |= self._kind.around(fit, near, list(map(labels.get, near.tolist())), named)
         return {
             "id": id,
             "name": self.table.title(node),
             "label": label,
-            **predicted,
+            **self._kind.prediction(fit, node, label, named),
             "columns": cells,
             "moreColumns": more,
             "why": node_view.explained(self.table, node, fit, around["ids"])
@@ -370,8 +363,8 @@ class Session:
 
     def _drawn_known(self) -> dict[int, int]:
         """Return as what each labelled node is drawn, by its number."""
-        drawn = self._kind.drawn_known(self._fit, self._kind.names(self.answers))
-        return {node: drawn[place] for node, place in self._known().items()}
+        drawn = self._kind.drawn_known(self._fit, self.answers)
+        return {self._number[id]: drawn[label] for id, label in self._labels().items()}
 
     def _set_finish(self, state: str, message: str) -> None:
         with self._lock:
@@ -402,8 +395,8 @@ class Session:
             for ids in (self.answers.excluded(), suggested)
         )
         excluded, chosen = (np.array(nodes, np.int64) for nodes in parts)
-        names = tuple(self._kind.names(self.answers))
-        self._refitter.ask(Labels(self._version, classes, excluded, chosen, names))
+        both = tuple(self._kind.names(self.answers)), tuple(self.answers.classes)
+        self._refitter.ask(Labels(self._version, classes, excluded, chosen, *both))
 
     def _say(self, doing: str) -> None:
         self.doing = doing
@@ -423,33 +416,34 @@ class Session:
 
     def _suspect_rows(self) -> list[list[Any]]:
         """Return the labels to look at again: id, name, label, suggestion, and how likely wrong."""
-        confirmed = self.answers.confirmed()
-        fit, rows, key = self._fit, list[list[Any]](), (self._fit, *self.answers.counts()[1:])
+        confirmed, fit = self.answers.confirmed(), self._fit
+        if fit.result is None or fit.result.held_out is None:
+            return []
+        key = fit, *self.answers.counts()[1:]
         if self._suspected[0] != key:
             right = [self._number[id] for id in confirmed if id in self._number]
             self._suspected = key, self._kind.suspects(fit, right, key[1])
-        suspects = self._suspected[1]
-        if suspects is None or fit.result is None:
-            return rows
-        pairs = [self._kind.written(fit, one) for one in (suspects.known, suspects.predicted)]
-        columns = suspects.nodes, *pairs, suspects.probability
-        for node, known, predicted, probability in zip(*columns, strict=True):
+        rows = list[list[Any]]()
+        for node, known, predicted, probability in self._suspected[1]:
             id = str(self._ids[node])
             if self.answers.labels.get(id) == known and confirmed.get(id) != known:
-                name = self.table.title(int(node))
-                rows.append([id, name, known, predicted, round(float(probability), 4)])
+                name = self.table.title(node)
+                rows.append([id, name, known, predicted, round(probability, 4)])
         return rows[:_SUSPECTS]
 
 
-def _target(settings: FitSettings, table: Problem, own: Path) -> Any:
-    """Return the kind of target, where it is not that of classes; None is detected and is that."""
-    if settings.target is not None:
-        return settings.target
-    found, files = table.target, settings.labels
-    if files is not None and not _is_own(files, own):  # which is written for a kind that is settled
-        ids = table.ids[: table.num_classified]
-        found = read_label_table(files, ids, **settings.reading).target
-    return found if found == "number" else None  # tags are refused before
+def _settled(settings: FitSettings, table: Problem, own: Path) -> FitSettings:
+    """Return settings with the kind of target, where it is not that of classes.
+
+    Names of tags are kept with the answers: a fit of tags does not read them.
+    """
+    target: Any = settings.target
+    if target is None:
+        target, files = table.target, settings.labels
+        if files is not None and not _is_own(files, own):  # which is written for a settled kind
+            ids = table.ids[: table.num_classified]
+            target = read_label_table(files, ids, **settings.reading).target
+    return settings if target == "class" else replace(settings, target=target, classes=None)
 
 
 def _label_files(
@@ -460,9 +454,7 @@ def _label_files(
     Without names they are those of the split of a built-in dataset, or of a column of nodes. The
     folder's own labels.csv is read if there are no answers that it was written from.
     """
-    if "tags" in (settings.target, table.target):
-        raise InputError(NO_TAGS_YET)
-    bare = replace(settings, label_columns=None)
+    bare = replace(settings, label_columns=None, predict=None)
     files = [_read_labels(file, bare, table, own, file_time(file)) for file in named]
     if settings.labels is None:
         return [("", _by_id(table, table), [], ""), *files]
@@ -478,13 +470,14 @@ def _read_labels(
 ) -> _LabelFile:
     ids = table.ids[: table.num_classified]
     # labels.csv is not in the encoding of the other tables.
-    of_own = {"na_values": settings.na_values, "target": settings.target}
+    of_own = {"na_values": settings.na_values, "target": settings.target or "class"}
     read = read_label_table(files, ids, **(of_own if _is_own(files, own) else settings.reading))
-    if read.target == "tags" and not _is_own(files, own):
-        raise InputError(NO_TAGS_YET)
-    if read.target == "tags":  # the page wrote it, and asks for classes
-        read = read_label_table(files, ids, **of_own | {"target": "class"})
     names = files if isinstance(files, str) else ", ".join(files)
+    if read.target == "tags" and settings.target is None:
+        raise InputError(
+            f"{names} has several tags per node, and {own.parent} holds one class of each; "
+            "--out another folder, for tags, or --target class"
+        )
     return names, _by_id(read, table), ids[read.suggested].astype(str).tolist(), saved
 
 

@@ -2,10 +2,10 @@
 
 A node has the mean of the known numbers, weighted by how much of each label reaches it (Zhu,
 Ghahramani and Lafferty 2003, "Semi-supervised learning using Gaussian fields and harmonic
-functions", with the walks of `nodecopy.classifiers.label_propagation`), drawn to the mean of all
-where little does:
+functions", with the walks of `nodecopy.classifiers.label_propagation`); the mean of all where none
+does:
 
-    f_j = (Σ_i F_ji y_i + κ ȳ) / (Σ_i F_ji + κ),   F = Σ_t c_t Âᵗ
+    f_j = Σ_i F_ji y_i / Σ_i F_ji,   F = Σ_t c_t Âᵗ
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nodecopy.classifiers.base import Fitted, check_no_start
 from nodecopy.classifiers.label_propagation import LabelPropagation
 from nodecopy.core.progress import Progress
 from nodecopy.core.saving import savable
-from nodecopy.core.typed import NonNegative, Settings
+from nodecopy.core.typed import Settings
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
 from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms, first_edges
@@ -35,11 +35,9 @@ class NumberPropagation(Settings):
 
     Args:
         spread: how labels spread.
-        shrinkage: κ, as a share of the mean of Σ_i F_ji over all nodes.
     """
 
     spread: LabelPropagation = field(default_factory=LabelPropagation)
-    shrinkage: NonNegative = 0.01
 
     def fit(
         self,
@@ -55,9 +53,7 @@ class NumberPropagation(Settings):
         reached = self.spread.spread(tasks[0].graph, nodes, columns)
         fits = []
         for some, values, totals in zip(nodes, y, reached, strict=True):
-            kappa = max(self.shrinkage * float(totals[:, 1].mean()), 1e-12)
-            numbers = _mean(totals, values, kappa)
-            fits.append(SpreadNumbers(self.spread, some, values, kappa, numbers))
+            fits.append(SpreadNumbers(self.spread, some, values, _mean(totals, values)))
         return fits
 
 
@@ -70,14 +66,12 @@ class SpreadNumbers(FittedNumbers):
         spread: how they spread.
         nodes: with a known number [n].
         known: their numbers [n].
-        kappa: κ.
         values: of every node [N].
     """
 
     spread: LabelPropagation
     nodes: NDArray[np.int64]
     known: NDArray[np.float64]
-    kappa: float
     values: NDArray[np.float64]
 
     def predict(  # type: ignore[override]
@@ -86,7 +80,7 @@ class SpreadNumbers(FittedNumbers):
         """Spread the numbers over another graph."""
         at = self.nodes if nodes is None else nodes[self.nodes]
         (totals,) = self.spread.spread(graph, [at], [_columns(self.known)])
-        return NumberPosterior.single(_mean(totals, self.known, self.kappa))
+        return NumberPosterior.single(_mean(totals, self.known))
 
     def terms(self, near: Neighbourhood, of: Contrast) -> list[Terms]:
         """Return what comes over each edge, as parts of the difference from the mean."""
@@ -164,9 +158,9 @@ def _columns(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.stack([values - values.mean(), np.ones(len(values))], axis=1)
 
 
-def _mean(
-    totals: NDArray[np.float64], known: NDArray[np.float64], kappa: float
-) -> NDArray[np.float64]:
+def _mean(totals: NDArray[np.float64], known: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the weighted mean of what reached each node [N]."""
-    mean: NDArray[np.float64] = known.mean() + totals[:, 0] / (totals[:, 1] + kappa)
+    above, reached = totals.T
+    own = np.divide(above, reached, out=np.zeros(len(totals)), where=reached > 0)
+    mean: NDArray[np.float64] = known.mean() + own
     return mean

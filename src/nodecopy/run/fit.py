@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import warnings
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -64,7 +65,9 @@ def label_table(
 ) -> Run:
     """Fit to what was read, see `label_tables`."""
     estimator = settings.estimator(table.target, progress, executor)
-    result = replace(estimator.fit(table).result_, coverage=settings.coverage)
+    with warnings.catch_warnings():  # the summary says which tags are not predicted
+        warnings.filterwarnings("ignore", "tags that fewer")
+        result = replace(estimator.fit(table).result_, coverage=settings.coverage)
     if isinstance(result, ClassResult):
         result = replace(result, max_novelty=settings.max_novelty)
     return Run(settings, result)

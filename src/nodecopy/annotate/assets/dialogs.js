@@ -1,15 +1,15 @@
-// Two dialogs: naming a class, and searching a node.
+// Two dialogs: naming a class or a tag, and searching a node.
 
 function openNaming() {
   if (current.view === null) return;
   byId("class-name").value = "";
   byId("naming-wrong").textContent = "";
-  byId("class-names").replaceChildren(...state.classes.map((value) => make("option", { value })));
+  byId("class-names").replaceChildren(...namedPlaces().map((k) => state.classes[k]).map((value) => make("option", { value })));
   byId("naming").showModal();
   byId("class-name").focus();
 }
 
-// A class that is there is chosen; another one is added first.
+// One that is there is chosen, or a tag marked; another one is added first.
 async function nameClass(event) {
   event.preventDefault();
   const name = byId("class-name").value.trim();
@@ -17,7 +17,8 @@ async function nameClass(event) {
     const { added, state: fresh } = await post("class", { name });
     takeState(fresh);
     byId("naming").close();
-    choose(state.classes.indexOf(added));
+    const place = state.classes.indexOf(added, tagged ? 1 : 0);
+    if (!tagged || !marked().has(place)) choose(place);
   } catch (problem) {
     byId("naming-wrong").textContent = told(problem);
   }

@@ -3,7 +3,6 @@
 const WHY = {
   suggested: "This label would help most.",
   random: "This node was drawn at random: the estimated accuracy rests on such answers.",
-  again: "Its label may be wrong. Press y to confirm it, or the key of another class.",
 };
 const whyNext = () => WHY[state.why[0]] ?? "";
 const EVERY = 500; // milliseconds between looks at the server
@@ -84,6 +83,7 @@ function told(problem) {
 }
 
 function takeView(view, why) {
+  if (view?.id !== current.id || view?.label !== current.view?.label) current.draft = null;
   current.view = view;
   current.id = view?.id ?? null;
   current.why = view ? why : nothingLeft();
@@ -99,7 +99,7 @@ function nothingLeft() {
 }
 
 function takeState(fresh) {
-  if (state.target !== fresh.target) beginKind(fresh.target);
+  if (!state.target) beginKind(fresh.target);
   state = fresh;
   takeClasses(fresh.classes);
   if (current.view) takeAround(current.view.around);
@@ -111,9 +111,21 @@ function takeState(fresh) {
   }
 }
 
-// Of numbers: ranges stand in the place of classes, and there is none to name.
+// What labels are is known: what is for another kind of them goes.
 function beginKind(target) {
-  if (target !== "number") return;
+  state.target = target;
+  for (const part of document.querySelectorAll("[data-of]")) {
+    if (!part.dataset.of.split(" ").includes(target)) part.remove();
+  }
+  WHY.again = `Its label may be wrong. Press y to confirm it, or ${words().change}.`;
+  tagged = target === "tags";
+  document.documentElement.classList.toggle("tagged", tagged);
+  if (target === "number") beginNumbers();
+  showActions();
+}
+
+// Ranges of like numbers are drawn as classes are.
+function beginNumbers() {
   document.documentElement.classList.add("numbers");
   kind = {
     multiplies: false,
@@ -132,8 +144,6 @@ function beginKind(target) {
       make("ul", { class: "waterfall" }, ...bars),
     ],
   };
-  state.target = target;
-  showActions();
 }
 
 function showAlerts(problems) {
@@ -177,7 +187,7 @@ async function update() {
   const fresh = await get(`node?id=${encodeURIComponent(id)}`);
   if (sending || current.id !== id) return;
   if (Object.values(WHY).includes(why) && fresh.label !== view.label) {
-    say(`${shortened(view.name, 40)} was labelled meanwhile: ${fresh.label}`);
+    say(`${shortened(view.name, 40)} was labelled meanwhile: ${labelText(fresh.label)}`);
     if (state.next.length) await ask(state.next[0], whyNext(), true);
     else takeView(null, "");
     return;
@@ -188,8 +198,15 @@ async function update() {
 function onKey(event) {
   const typing = document.querySelector("dialog[open]") || event.target.closest?.("input, select");
   if (typing || event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
-  const act = ACTIONS.find(([key]) => key === event.key.toLowerCase())?.[2];
+  if (state.target === "number" && /^[-.,\d]$/.test(event.key)) {
+    byId("number").select(); // the browser types the digit there
+    return;
+  }
+  const act = actions().find(([key]) => key === event.key.toLowerCase())?.[2];
+  const elsewhere = event.target.closest?.("a, summary, button:not([data-place])");
   if (state.target !== "number" && event.key.length === 1 && KEYS.includes(event.key)) choose(choicesFor(current.view)[KEYS.indexOf(event.key)]);
+  else if (tagged && event.key === "Enter" && !elsewhere) keepTags(marked());
+  else if (tagged && event.key === "0") keepTags(new Set());
   else if (act) act();
   else return;
   event.preventDefault();
@@ -205,7 +222,6 @@ async function finish() {
 
 function start() {
   watchTheme();
-  showActions();
   prepareDialogs();
   byId("finish").addEventListener("click", finish);
   addEventListener("keydown", onKey);

@@ -24,8 +24,7 @@ function showProgress() {
 function fitWords() {
   if (isBehind()) return state.fitted ? "fitting your latest answers …" : "first fit …";
   if (!state.fitted) {
-    const needed = state.target === "number" ? "two different numbers" : "two classes with a label";
-    return `${needed} are needed before anything is fitted`;
+    return `${words().needed} are needed before anything is fitted`;
   }
   return "fitted to all your answers";
 }
@@ -33,9 +32,7 @@ function fitWords() {
 function showFacts() {
   const facts = [
     ["Labels", whole(state.labels), `of ${counted(state.nodes, "node")}`],
-    state.target === "number"
-      ? ["Estimated error", ...errorFact(state.history.at(-1))]
-      : ["Estimated accuracy", ...accuracyFact(state.history.at(-1))],
+    [words().estimated, ...(state.target === "number" ? errorFact : accuracyFact)(state.history.at(-1))],
     ...(state.forecast && !tooFew() ? [forecastFact(...state.forecast)] : []),
   ];
   const cells = facts.map(([name, value, remark]) =>
@@ -54,20 +51,28 @@ function showFacts() {
 const tooFew = () => state.suggested > 0 && (state.restsOn ?? 0) < FEWEST;
 
 function errorFact(last) {
-  if (!last) return ["–", "takes a few numbers"];
+  if (!last) return ["–", words().waits];
   const [error, low, high] = last.slice(1).map((value) => String(+value.toPrecision(3)));
   return [`± ${error}`, `on average, 95% interval ${low} to ${high}. ${restsOn()}`];
 }
 
 function accuracyFact(last) {
-  if (!last) return ["–", "takes two labels of some class"];
+  if (!last) return ["–", words().waits];
   if (tooFew()) {
-    const few = `It takes ${FEWEST} labels of nodes drawn at random, in classes with two labels; so far ${state.restsOn ?? 0}.`;
+    const few = `It takes ${FEWEST} ${words().fewest}; so far ${state.restsOn ?? 0}.`;
     return ["not yet", `${few} Every fourth question is about such a node.`];
   }
   const [, accuracy, low, high] = last;
-  if (high - low <= WIDE) return [wholePercent(accuracy), `95% interval ${span(low, high)}. ${restsOn()}`];
-  return [`${wholePercent(low).replace("%", "")}–${wholePercent(high)}`, `95% interval; best guess ${wholePercent(accuracy)}. ${restsOn()}`];
+  const rests = `${macroWords()}${restsOn()}`;
+  if (high - low <= WIDE) return [wholePercent(accuracy), `95% interval ${span(low, high)}. ${rests}`];
+  return [`${wholePercent(low).replace("%", "")}–${wholePercent(high)}`, `95% interval; best guess ${wholePercent(accuracy)}. ${rests}`];
+}
+
+// Of tags: the estimate is that of all of them together.
+function macroWords() {
+  if (!state.macro) return "";
+  const [mean, low, high] = state.macro;
+  return `This is micro F1, of all tags together; macro F1, the mean over tags, is ${wholePercent(mean)}, 95% interval ${span(low, high)}. `;
 }
 
 function restsOn() {
@@ -87,9 +92,9 @@ function showHistory() {
   const rows = state.history.map(([n, a, low, high]) => [whole(n), percent(a), span(low, high)]);
   byId("history").hidden = rows.length < 2 || tooFew() || state.target === "number";
   if (byId("history").hidden) return;
-  draw(byId("history-chart"), "Estimated accuracy by number of labels; a table follows", historyOption);
+  draw(byId("history-chart"), `${words().estimated} by number of labels; a table follows`, historyOption);
   byId("history").querySelector("details div").replaceChildren(
-    plainTable(["#Labels", "#Estimated accuracy", "#95% interval"], rows.reverse()),
+    plainTable(["#Labels", `#${words().estimated}`, "#95% interval"], rows.reverse()),
   );
 }
 
@@ -101,7 +106,7 @@ function historyOption() {
   return {
     grid: { left: 8, right: 16, top: 24, bottom: 8, outerBoundsMode: "same" },
     xAxis: across("labels", { min: "dataMin", minInterval: 1, splitLine: { show: false } }),
-    yAxis: upwards("estimated accuracy, 95% interval", { min: 0, max: 1, interval: 0.25, ...inPercent }),
+    yAxis: upwards(`${words().estimated.toLowerCase().replace("f1", "F1")}, 95% interval`, { min: 0, max: 1, interval: 0.25, ...inPercent }),
     series: [
       { ...band, data: points.map(([n, , low]) => [n, low]) },
       { ...band, data: points.map(([n, , low, high]) => [n, high - low]), areaStyle: { color: ink("--fill-0"), opacity: 0.18 } },
@@ -112,17 +117,15 @@ function historyOption() {
 
 // Classes with most labels first; of many, the others on demand.
 function showBalance() {
-  byId("balance").previousElementSibling.hidden = state.target === "number";
-  byId("balance").hidden = state.target === "number";
   if (state.target === "number") return;
   const order = state.classes.map((_, k) => k).sort((a, b) => state.counts[b] - state.counts[a] || a - b);
   const rows = order.map((k) => [className(k), whole(state.counts[k])]);
-  const table = (some) => plainTable(["Class", "#Labels"], some);
-  const none = make("p", {}, "No class has a name yet: press n to name one.");
+  const table = (some) => plainTable([tagged ? "Tag" : "Class", "#Labels"], some);
+  const none = make("p", {}, `No ${words().noun} has a name yet: press n to name one.`);
   const open = byId("balance").querySelector("details")?.open;
-  byId("balance").replaceChildren(rows.length ? table(rows.slice(0, CLASSES_AT_FIRST)) : none);
+  byId("balance").replaceChildren(namedPlaces().length ? table(rows.slice(0, CLASSES_AT_FIRST)) : none);
   if (rows.length > CLASSES_AT_FIRST) {
-    const title = make("summary", {}, `${rows.length - CLASSES_AT_FIRST} more classes`);
+    const title = make("summary", {}, `${rows.length - CLASSES_AT_FIRST} more`);
     const more = make("details", {}, title, table(rows.slice(CLASSES_AT_FIRST)));
     more.open = open ?? false;
     byId("balance").append(more);
@@ -146,10 +149,10 @@ function showSuspects() {
       { type: "button" },
       oneLine(name),
       make("small", {}, `wrong with ${wholePercent(probability)}`),
-      state.target === "number" ? make("span", {}, shown(known)) : className(state.classes.indexOf(known)),
-      make("small", {}, `rather ${shortened(predicted, 60)}?`),
+      state.target === "class" ? className(state.classes.indexOf(known)) : make("span", {}, shown(labelText(known))),
+      make("small", {}, `rather ${shortened(labelText(predicted), 60)}?`),
     );
-    const why = `Its label may be wrong: without it, ${shortened(predicted, 60)} is predicted.`;
+    const why = `Its label may be wrong: without it, ${shortened(labelText(predicted), 60)} is predicted.`;
     button.addEventListener("click", () => ask(id, why));
     return make("li", {}, button);
   });

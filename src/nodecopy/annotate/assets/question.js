@@ -1,7 +1,7 @@
 // The node in question: what is known of it, and what can be answered.
 
 const ACTIONS = [
-  ["n", "New class", () => openNaming()],
+  ["n", "New name", () => openNaming()],
   ["s", "Skip", () => putAside("skip")],
   ["c", "Cannot tell", () => putAside("cannot tell")],
   ["u", "Undo", () => undo()],
@@ -9,7 +9,34 @@ const ACTIONS = [
   ["/", "Search", () => openSearch()],
 ];
 const KEYS = "123456789abdefghijklmopqrtvwxz"; // of the classes: letters that no action has
-const current = { id: null, why: "", view: null };
+// The number that was typed or the tags that were marked are a draft until they are kept.
+const current = { id: null, why: "", view: null, draft: null };
+const WORDS = {
+  class: {
+    needed: "two classes with a label",
+    estimated: "Estimated accuracy",
+    waits: "takes two labels of some class",
+    fewest: "labels of nodes drawn at random, in classes with two labels",
+    change: "press the key of another class to change it",
+    noun: "class",
+  },
+  number: {
+    needed: "two different numbers",
+    estimated: "Estimated error",
+    waits: "takes a few numbers",
+    change: "keep another number",
+  },
+  tags: {
+    needed: "three nodes with the same tag and three without it",
+    estimated: "Estimated F1",
+    waits: "takes a few labels",
+    fewest: "labels of nodes drawn at random",
+    change: "change its tags and press Enter",
+    noun: "tag",
+  },
+};
+const words = () => WORDS[state.target];
+let tagged = false; // several labels for each node; the first of state.classes stands for none
 const CHOICES_AT_FIRST = 12; // where there are more classes than keys
 const LONG = 30; // letters of a value from which it gets a separate line
 let drawingLater = 0;
@@ -24,6 +51,7 @@ let otherTypes = []; // of nodes without a class; their numbers are -1, -2, …
 const suspectLinks = new Set();
 const opened = { hops: 1 };
 const evidenceOf = (i) => (i === 0 ? (current.view?.why ?? null) : null);
+const setOf = (i, places = nodes.sets) => places[i];
 const neighboursOf = (i) => links.targets.slice(links.offsets[i], links.offsets[i + 1]);
 const linkKey = (u, v) => Math.min(u, v) * nodes.ids.length + Math.max(u, v);
 const openNode = (i) => ask(nodes.ids[i], "You chose this node.");
@@ -78,26 +106,38 @@ function possible(key) {
 function knownWords(view) {
   if (view === null) return [];
   if (view.label === null) return ["It has no label."];
-  if (state.target === "number") return [`Its number is ${shown(view.label)}. Press y to confirm it.`];
   const k = state.classes.indexOf(view.label);
-  return ["Its label is ", className(k), ". Press the key of another class to change it, y to confirm it."];
+  const own = tagged ? tagList(view.tags.length ? view.tags : [0]) : k < 0 ? shown(view.label) : className(k);
+  return ["Its label is ", own, `. Press y to confirm it, or ${words().change}.`];
 }
+
+// Tags as people read them.
+const labelText = (label) =>
+  !tagged ? label : label === "[]" ? state.classes[0] : label.replace(/\\(.)|\|/g, (_, sign) => sign ?? ", ");
 
 // In one order for all nodes as long as each class has a key; of more, the most probable first, or
 // those with most labels before anything is predicted.
 function choicesFor(view) {
-  const order = state.classes.map((_, k) => k);
-  const p = view?.probabilities ?? state.counts;
-  return order.length > KEYS.length ? order.sort((a, b) => p[b] - p[a] || a - b) : order;
+  const order = namedPlaces();
+  const p = (k) => (view?.tags?.includes(k) ? 2 : ((view?.probabilities ?? state.counts)[k] ?? 0));
+  return order.length > KEYS.length ? order.sort((a, b) => p(b) - p(a) || a - b) : order;
 }
+
+const namedPlaces = () => state.classes.map((_, k) => k).slice(tagged ? 1 : 0);
+
+// The tags that are marked: by hand, or those it has, or guesses.
+const marked = () => current.draft ?? new Set(current.view?.tags ?? current.view?.guesses);
+const isGuess = (k) => !current.view?.tags && marked().has(k) && current.view.guesses.includes(k);
 
 // Of numbers: a field in the place of classes.
 function showField(view) {
   const field = make("input", { id: "number", inputmode: "decimal", autocomplete: "off" });
-  field.value = view?.label ?? "";
+  const typing = document.activeElement?.id === "number";
+  field.value = current.draft ?? view?.label ?? "";
+  field.addEventListener("input", () => (current.draft = field.value));
   field.disabled = view === null;
   const words = view?.predicted ? `Predicted ${view.predicted}.` : "";
-  const button = make("button", { type: "submit" }, "Keep this number");
+  const button = make("button", { type: "submit" }, make("kbd", {}, "Enter"), "Keep this number");
   button.disabled = view === null;
   const form = make("form", {}, make("label", {}, "Number", field), button, make("span", { class: "quiet" }, words));
   form.addEventListener("submit", (event) => {
@@ -105,38 +145,68 @@ function showField(view) {
     if (field.value.trim()) answer(field.value.trim());
   });
   byId("choices").replaceChildren(make("li", {}, form));
+  if (typing && current.draft !== null) field.focus();
 }
 
 function showChoices(view) {
   if (state.target === "number") return showField(view);
-  const rows = choicesFor(view).map((k, at) => {
-    const p = view?.probabilities?.[k];
-    const style = `width: ${100 * (p ?? 0)}%; background: var(--edge-${colourOf(k)})`;
-    const button = make(
-      "button",
-      { type: "button", "aria-pressed": String(view?.label === state.classes[k]) },
-      at < KEYS.length ? make("kbd", {}, KEYS[at]) : make("span", {}),
-      className(k),
-      make("span", { class: "track", "aria-hidden": "true" }, make("i", { style })),
-      make("span", { class: "number" }, p === undefined ? "" : percent(p)),
-    );
-    button.disabled = view === null;
-    button.addEventListener("click", () => choose(k));
-    return make("li", {}, button);
-  });
-  byId("choices").className = rows.length > 9 ? "many" : "";
+  const [host, focused] = [byId("choices"), document.activeElement?.dataset?.place];
+  const open = host.querySelector("details")?.open ?? false;
+  const rows = choicesFor(view).map((k, at) => make("li", {}, choiceButton(view, k, KEYS[at])));
+  host.className = rows.length > 9 ? "many" : "";
   const first = rows.length > KEYS.length ? CHOICES_AT_FIRST : rows.length;
-  byId("choices").replaceChildren(...rows.slice(0, first));
+  host.replaceChildren(...rows.slice(0, first));
   if (rows.length > first) {
     const others = make("ol", { class: "many" }, ...rows.slice(first));
-    const title = `${rows.length - first} less likely classes`;
-    byId("choices").append(make("li", { class: "more" }, make("details", {}, make("summary", {}, title), others)));
+    const title = `${rows.length - first} less likely ${tagged ? "tags" : "classes"}`;
+    const more = make("details", {}, make("summary", {}, title), others);
+    more.open = tagged && open;
+    host.append(make("li", { class: "more" }, more));
   }
+  if (tagged) host.append(keepRow(view));
+  if (focused) host.querySelector(`[data-place="${focused}"]`)?.focus();
 }
 
-function showActions() {
-  const buttons = ACTIONS.filter(([key]) => key !== "n" || state.target !== "number").map(([key, name, act]) => {
+function choiceButton(view, k, key) {
+  const p = view?.probabilities?.[k];
+  const style = `width: ${100 * (p ?? 0)}%; background: var(--edge-${colourOf(k)})`;
+  const on = tagged ? marked().has(k) : view?.label === state.classes[k];
+  const guess = tagged && isGuess(k);
+  const button = make(
+    "button",
+    { type: "button", "aria-pressed": String(on), "data-place": k, class: guess ? "guess" : "" },
+    key ? make("kbd", {}, key) : make("span", {}),
+    className(k),
+    make("span", { class: "track", "aria-hidden": "true" }, make("i", { style })),
+    make("span", { class: "number" }, guess ? "guess " : "", p == null ? "" : percent(p)),
+  );
+  button.disabled = view === null;
+  button.addEventListener("click", () => choose(k));
+  return button;
+}
+
+// Keeps what is marked; guesses are marked beforehand.
+function keepRow(view) {
+  const some = marked();
+  const title = some.size ? `Keep ${counted(some.size, "tag")}` : `Keep ${state.classes[0]}`;
+  const rows = [["Enter", title, some], ["0", "None of these tags", new Set()]].map(([key, name, tags]) => {
     const button = make("button", { type: "button" }, make("kbd", {}, key), name);
+    button.disabled = view === null || state.classes.length < 2;
+    button.addEventListener("click", () => keepTags(tags));
+    return button;
+  });
+  const guesses = [...some].some(isGuess);
+  const hint = guesses ? "Dashed tags are guesses: check each of them." : "";
+  const none = state.classes.length < 2 ? "No tag has a name yet: press n to name one." : hint;
+  return make("li", { class: "keep" }, ...rows, make("span", { class: "quiet" }, none));
+}
+
+const actions = () => ACTIONS.filter(([key]) => key !== "n" || state.target !== "number");
+
+function showActions() {
+  const buttons = actions().map(([key, name, act]) => {
+    const title = key === "n" ? `New ${words().noun}` : name;
+    const button = make("button", { type: "button" }, make("kbd", {}, key), title);
     button.dataset.key = key;
     button.addEventListener("click", act);
     return button;
@@ -177,16 +247,27 @@ function showNeighbours(view) {
   fillNeighbourhood(inner, 0);
 }
 
+// Label the node, or mark a tag or take the mark away.
 function choose(k) {
-  const { id, view } = current;
-  if (view === null || !(k < state.classes.length)) return;
-  answer(state.classes[k]);
+  if (current.view === null || !(k < state.classes.length)) return;
+  if (!tagged) return answer(state.classes[k]);
+  current.draft = new Set(marked());
+  if (!current.draft.delete(k)) current.draft.add(k);
+  showChoices(current.view);
+}
+
+// Tags in one string, as labels.csv has them; the server puts them in order.
+function keepTags(some) {
+  if (current.view === null || state.classes.length < 2) return;
+  const names = [...some].map((k) => state.classes[k].replace(/[\\|]/g, "\\$&"));
+  answer(names.join("|") || "[]");
 }
 
 function answer(label) {
   const { id, view } = current;
-  const words = view.label === null || view.label === label ? label : `${view.label} → ${label}`;
-  send("answer", { do: "label", id, label, seen: view.label }, `${shortened(view.name, 40)}: ${words}`);
+  const before = view.label === null || view.label === label ? "" : `${labelText(view.label)} → `;
+  const text = `${shortened(view.name, 40)}: ${before}${labelText(label)}`;
+  send("answer", { do: "label", id, label, seen: view.label }, text);
 }
 
 function putAside(what) {

@@ -92,8 +92,11 @@ const knownName = (i) => {
   if (isTagged()) return tagList(setOf(i, nodes.knownTags));
   return kind ? kind.known(i) : className(nodes.known[i]);
 };
-const predictedWords = (i) =>
-  kind ? kind.words(i) : `${shortened(nameOf(nodes.predicted[i]), 80)}${sureness(i)}`;
+const predictedWords = (i) => {
+  if (isTagged()) return tagNames(setOf(i));
+  return kind ? kind.words(i) : `${shortened(nameOf(nodes.predicted[i]), 80)}${sureness(i)}`;
+};
+const tagNames = (some) => shortened(some.map(nameOf).join(", ") || classNames.at(-1), 80);
 
 function tagList(some) {
   if (some.length === 0) return className(classNames.length - 1);

@@ -207,7 +207,7 @@ function drawnLink({ centre, adds }, u, v, suspect, most) {
   const [relation, name] = relationOf(u, v);
   const width = value === undefined ? 1 : 1 + (7 * Math.abs(value)) / most;
   const colour = value === undefined ? "--link" : value < 0 ? "--lower" : "--higher";
-  const side = kind ? (value < 0 ? "smaller" : "larger") : `${value < 0 ? "against" : "for"} its class`;
+  const side = kind ? (value < 0 ? "smaller" : "larger") : `${value < 0 ? "against" : "for"} its ${isTagged() ? "tag" : "class"}`;
   const does = value === undefined ? [] : [`${times(value)}: ${side}`];
   return {
     source: String(u),
@@ -223,7 +223,7 @@ function lineKey(centre, drawn) {
   const items = [];
   const item = (style, words) => items.push(make("li", {}, make("span", { class: "stroke", style }), words));
   if (neighbourEvidence(evidenceOf(centre)).size) {
-    item("border-color: var(--higher)", `${kind ? "makes it larger" : "for its class"}, the thicker the more`);
+    item("border-color: var(--higher)", `${kind ? "makes it larger" : `for its ${isTagged() ? "tag" : "class"}`}, the thicker the more`);
     item("border-color: var(--lower)", kind ? "makes it smaller" : "against it");
   }
   const seen = [...linksAmong(drawn)];
@@ -240,10 +240,8 @@ const sureness = (node) =>
   nodes.predicted[node] < 0 || !nodes.confidence[node] ? "" : `, ${percent(nodes.confidence[node])}`;
 
 function nodeLines(node) {
-  const label =
-    nodes.known[node] < 0
-      ? []
-      : [`Known label: ${kind ? kind.knownText(node) : shortened(classNames[nodes.known[node]], 80)}`];
+  const named = () => (isTagged() ? tagNames(setOf(node, nodes.knownTags)) : shortened(classNames[nodes.known[node]], 80));
+  const label = nodes.known[node] < 0 ? [] : [`Known label: ${kind ? kind.knownText(node) : named()}`];
   return [
     shortened(nodes.names[node], 120),
     nodes.predicted[node] < 0 ? shortened(nameOf(nodes.predicted[node]), 80) : predictedWords(node),

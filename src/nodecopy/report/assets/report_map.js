@@ -23,9 +23,8 @@ function mapWords(i) {
   const { predicted, known, confidence } = nodes;
   if (predicted[i] < 0) return [shortened(nameOf(predicted[i]), 40)];
   if (tagged) {
-    const named = (some) => shortened(some.map(nameOf).join(", ") || nameOf(classNames.length - 1), 80);
-    const words = [named(setOf(i))];
-    return known[i] < 0 ? words : [...words, `known: ${named(setOf(i, nodes.knownTags))}`];
+    const words = [tagNames(setOf(i))];
+    return known[i] < 0 ? words : [...words, `known: ${tagNames(setOf(i, nodes.knownTags))}`];
   }
   const words = [kind ? kind.words(i) : `${shortened(nameOf(predicted[i]), 40)}, ${percent(confidence[i])}`];
   if (known[i] >= 0) words.push(`known label: ${kind ? kind.knownText(i) : shortened(nameOf(known[i]), 40)}`);
