@@ -70,7 +70,7 @@ def test_names_that_are_no_words_say_nothing():
 
 @pytest.mark.parametrize(
     ("described", "text_model", "message"),
-    [(["games"], Counting(), "two classes"), (["games", "mail"], "none", "sentences")],
+    [(["games"], Counting(), "two at least"), (["games", "mail"], "none", "words alone")],
 )
 def test_what_cannot_be_guessed_is_one_line(described: list[str], text_model: object, message: str):
     frame, _, graph = sentences(60)
@@ -100,7 +100,7 @@ def test_files_and_names_of_classes_are_enough_to_begin(tmp_path: Path):
     predicted = result.classes[result.probabilities.argmax(1)]
     told = dict(zip(result.given.ids, predicted, strict=True))
     assert all(told[name] == ("mail" if at < 3 else "play") for at, name in enumerate(programs))
-    with closing(Session(tmp_path / "run", settings, ("mail", "play"))) as session:
+    with closing(Session(tmp_path / "run", settings)) as session:
         assert wait_until(lambda: session.state()["fitted"])
         guess = session.view("nethack")["probabilities"]
         assert guess[1] > guess[0]

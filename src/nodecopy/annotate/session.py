@@ -26,6 +26,7 @@ from nodecopy.report import report_page
 from nodecopy.run import FitSettings, check_folder, read_settings, write_folder
 from nodecopy.run.fit import label_table, read_source
 from nodecopy.run.folder import ANSWERS, CONFIG, LABELS, begin_folder, incomplete_run
+from nodecopy.run.settings import parse_classes
 from nodecopy.trust.label_errors import SuspectLabels
 from nodecopy.trust.next_labels import random_nodes
 
@@ -55,7 +56,8 @@ class Session:
     Args:
         folder: one that `nodecopy fit` or `nodecopy label` wrote, or, with settings, a new one.
         settings: the tables, and how to fit; None takes those of the folder.
-        classes: names of classes that may be chosen before any node has them.
+        classes: names of classes that may be chosen before any node has them, beside those that
+            the settings describe.
         labels: files of labels to take over, also in place of those that the table has.
 
     Attributes:
@@ -114,7 +116,8 @@ class Session:
         named = self._kind.target == "class"
         self.answers = answers = Answers(self.folder, mark=not utf8, named=named)
         try:
-            for name in classes:
+            described = parse_classes(settings.classes) if named and settings.classes else {}
+            for name in (*described, *classes):
                 self.add_class(name)
             taken = []
             for file, given, suggested, saved in files:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.base import ClassifierMixin
 
 from nodecopy.classifiers import NodeClassifier, Posterior
 from nodecopy.classifiers.class_descriptions import guess_classes
+from nodecopy.core.errors import listed
 from nodecopy.core.progress import Show
 from nodecopy.core.typed import check_fraction
 from nodecopy.estimator.base import NodeCopyEstimator, seed_of
@@ -169,9 +171,11 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # ty
 
     def _fit(self, given: Problem) -> Self:
         """Fit to a problem; without any label, guess classes from their descriptions."""
-        if not self.class_descriptions or np.any(given.labels >= 0):
-            return super()._fit(given)
-        described, seed = self.class_descriptions, seed_of(self.random_state)
+        described, seed = self.class_descriptions or (), seed_of(self.random_state)
+        if not described or np.any(given.labels >= 0):
+            unmet = sorted(map(str, set(described) - set(given.classes.tolist())))
+            note = f"classes without a label are not predicted: {listed(unmet[:5], len(unmet))}"
+            return super()._fit(replace(given, notes=(*given.notes, *[note][: len(unmet)])))
         problem, model = guess_classes(given, described, self.text_model, seed)
         self.result_ = ClassResult(problem, model, self._arguments())
         return self
