@@ -11,6 +11,7 @@ import pytest
 from nodecopy import NodeCopyClassifier
 from nodecopy.annotate import Session
 from nodecopy.core.errors import ModelError
+from nodecopy.read.labels import SUGGESTED
 from nodecopy.run import FitSettings, label_tables
 from tests.features.test_text_model import Counting, installed, sentences
 from tests.waiting import wait_until
@@ -105,5 +106,9 @@ def test_files_and_names_of_classes_are_enough_to_begin(tmp_path: Path):
         guess = session.view("nethack")["probabilities"]
         assert guess[1] > guess[0]
         session.label("mutt", "mail", None)
+        assert wait_until(lambda: session.state()["fittedVersion"] == session.state()["version"])
+        assert session.view("nethack")["probabilities"] == guess  # a fit would not know "play"
+        asked = zip(*(session.state()[key] for key in ("next", "why")), strict=True)
+        assert told[next(id for id, why in asked if why == SUGGESTED)] == "play"
         session.label("chess", "play", None)
         assert session.answers.labels == {"mutt": "mail", "chess": "play"}

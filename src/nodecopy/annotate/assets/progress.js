@@ -27,7 +27,8 @@ function fitWords() {
     const needed = state.target === "number" ? "two different numbers" : "two classes with a label";
     return `${needed} are needed before anything is fitted`;
   }
-  return "fitted to all your answers";
+  const guesses = "guessed from what the classes are called, until more of them have a label";
+  return state.guessed ? guesses : "fitted to all your answers";
 }
 
 function showFacts() {
