@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from pathlib import Path
 
@@ -103,6 +104,7 @@ def test_files_and_names_of_classes_are_enough_to_begin(tmp_path: Path):
     assert all(told[name] == ("mail" if at < 3 else "play") for at, name in enumerate(programs))
     with closing(Session(tmp_path / "run", settings)) as session:
         assert wait_until(lambda: session.state()["fitted"])
+        assert json.loads(json.dumps(session.state()))["guessed"]
         guess = session.view("nethack")["probabilities"]
         assert guess[1] > guess[0]
         session.label("mutt", "mail", None)

@@ -267,7 +267,7 @@ class Session:
                 "next": list(questions),
                 "why": list(questions.values()),
                 "fitted": fit.result is not None,
-                "guessed": fit.result is not None and fit.result.given.labels.max() < 0,
+                "guessed": fit.result is not None and bool((fit.result.given.labels < 0).all()),
                 "version": self._version,
                 "fittedVersion": fit.labels.version,
                 "busy": self._refitter.busy,
