@@ -280,7 +280,7 @@ class _LoadedWhenUsed:
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
 
-        logging.disable_progress_bar()
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call, unused-ignore]
         try:
             # Weights as safetensors only, and no code of the folder: reading must not run any.
             return SentenceTransformer(
