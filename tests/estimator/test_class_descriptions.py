@@ -60,6 +60,16 @@ def test_labels_decide_what_descriptions_count():
     guessed = classifier(class_descriptions=DESCRIBED).fit(graph, frame).add_labels(labels)
     assert (guessed.predict() == truth).mean() > 0.9
     assert guessed.held_out_ is not None
+    assert "guesses" not in " ".join(guessed.result_.given.notes)
+
+
+def test_described_classes_without_a_label_are_named():
+    frame, y, graph = sentences(60)
+    labels = dict(enumerate(np.array(["games", "letters"])[y[:8]].tolist()))
+    clf = classifier(class_descriptions=[*DESCRIBED, "music"]).fit(graph, frame, labels)
+    assert [note for note in clf.result_.given.notes if note.endswith("not predicted: music")]
+    clf.add_labels({9: "music"})
+    assert "not predicted" not in " ".join(clf.result_.given.notes)
 
 
 def test_names_that_are_no_words_say_nothing():

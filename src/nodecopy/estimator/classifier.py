@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
 from nodecopy.classifiers import NodeClassifier, Posterior
-from nodecopy.classifiers.class_descriptions import guess_classes
+from nodecopy.classifiers.class_descriptions import GUESSES, guess_classes
 from nodecopy.core.errors import listed
 from nodecopy.core.progress import Show
 from nodecopy.core.typed import check_fraction
@@ -24,6 +24,8 @@ from nodecopy.problem.problem import Problem
 from nodecopy.result import ClassResult
 from nodecopy.stack.class_prior import ClassPrior
 from nodecopy.trust.accuracy import EstimatedAccuracy
+
+_UNMET = "classes without a label are not predicted"
 
 
 class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # type: ignore[misc]
@@ -174,8 +176,10 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # ty
         described, seed = self.class_descriptions or (), seed_of(self.random_state)
         if not described or np.any(given.labels >= 0):
             unmet = sorted(map(str, set(described) - set(given.classes.tolist())))
-            note = f"classes without a label are not predicted: {listed(unmet[:5], len(unmet))}"
-            return super()._fit(replace(given, notes=(*given.notes, *[note][: len(unmet)])))
+            notes = [note for note in given.notes if not note.startswith((GUESSES, _UNMET))]
+            if unmet:
+                notes.append(f"{_UNMET}: {listed(unmet[:5], len(unmet))}")
+            return super()._fit(replace(given, notes=tuple(notes)))
         problem, model = guess_classes(given, described, self.text_model, seed)
         self.result_ = ClassResult(problem, model, self._arguments())
         return self
