@@ -29,7 +29,7 @@ from nodecopy.core.saving import checksum
 from nodecopy.paper.store import Failure, Row, Store, Trial, TrialResult, export_rows
 
 CHEAP = ["--method=fast"]
-FOLDER_FILES = 10  # of a whole output folder
+MANIFEST = "manifest.json"  # of a whole output folder, written last
 
 
 class Case(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from nodecopy import NodeCopyClassifier
 from nodecopy.annotate import Session
 from nodecopy.core.errors import ModelError
+from nodecopy.read.labels import SUGGESTED
 from nodecopy.run import FitSettings, label_tables
 from tests.features.test_text_model import Counting, installed, sentences
 from tests.waiting import wait_until
@@ -58,6 +60,16 @@ def test_labels_decide_what_descriptions_count():
     guessed = classifier(class_descriptions=DESCRIBED).fit(graph, frame).add_labels(labels)
     assert (guessed.predict() == truth).mean() > 0.9
     assert guessed.held_out_ is not None
+    assert "guesses" not in " ".join(guessed.result_.given.notes)
+
+
+def test_described_classes_without_a_label_are_named():
+    frame, y, graph = sentences(60)
+    labels = dict(enumerate(np.array(["games", "letters"])[y[:8]].tolist()))
+    clf = classifier(class_descriptions=[*DESCRIBED, "music"]).fit(graph, frame, labels)
+    assert [note for note in clf.result_.given.notes if note.endswith("not predicted: music")]
+    clf.add_labels({9: "music"})
+    assert "not predicted" not in " ".join(clf.result_.given.notes)
 
 
 def test_names_that_are_no_words_say_nothing():
@@ -100,10 +112,15 @@ def test_files_and_names_of_classes_are_enough_to_begin(tmp_path: Path):
     predicted = result.classes[result.probabilities.argmax(1)]
     told = dict(zip(result.given.ids, predicted, strict=True))
     assert all(told[name] == ("mail" if at < 3 else "play") for at, name in enumerate(programs))
-    with closing(Session(tmp_path / "run", settings, ("mail", "play"))) as session:
+    with closing(Session(tmp_path / "run", settings)) as session:
         assert wait_until(lambda: session.state()["fitted"])
+        assert json.loads(json.dumps(session.state()))["guessed"]
         guess = session.view("nethack")["probabilities"]
         assert guess[1] > guess[0]
         session.label("mutt", "mail", None)
+        assert wait_until(lambda: session.state()["fittedVersion"] == session.state()["version"])
+        assert session.view("nethack")["probabilities"] == guess  # a fit would not know "play"
+        asked = zip(*(session.state()[key] for key in ("next", "why")), strict=True)
+        assert told[next(id for id, why in asked if why == SUGGESTED)] == "play"
         session.label("chess", "play", None)
         assert session.answers.labels == {"mutt": "mail", "chess": "play"}

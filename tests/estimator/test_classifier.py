@@ -118,9 +118,9 @@ def test_the_memory_there_is_decides_how_much_is_computed_at_a_time(
     free = NodeCopyClassifier(method, folds=2, random_state=0).fit(TASK.graph, columns, Y)
     monkeypatch.setattr("nodecopy.nn.network.usable_memory", lambda: 4000)
     bounded = NodeCopyClassifier(method, folds=2, random_state=0).fit(TASK.graph, columns, Y)
-    np.testing.assert_allclose(bounded.predict_proba(), free.predict_proba(), atol=1e-4)
+    np.testing.assert_allclose(bounded.predict_proba(), free.predict_proba(), atol=1e-3)
     there = bounded.predict_on(TASK.graph, columns).probabilities
-    np.testing.assert_allclose(there, free.predict_proba(), atol=1e-4)
+    np.testing.assert_allclose(there, free.predict_proba(), atol=1e-3)
 
 
 @pytest.mark.parametrize("method", ["fast", short_gcn(5, 2)], ids=["fast", "paper"])

@@ -49,7 +49,8 @@ class Session:
     Args:
         folder: one that `nodecopy fit` or `nodecopy label` wrote, or, with settings, a new one.
         settings: the tables, and how to fit; None takes those of the folder.
-        classes: names of classes that may be chosen before any node has them.
+        classes: names of classes that may be chosen before any node has them, beside those that
+            the settings describe.
         labels: files of labels to take over, also in place of those that the table has.
 
     Attributes:
@@ -108,7 +109,7 @@ class Session:
         names_in = self._kind.names_in
         self.answers = answers = Answers(self.folder, mark=not utf8, names_in=names_in)
         try:
-            for name in classes:
+            for name in (*self._kind.given_names(settings), *classes):
                 self.add_class(name)
             taken = []
             for file, given, suggested, saved in files:
@@ -257,6 +258,7 @@ class Session:
                 "next": list(questions),
                 "why": list(questions.values()),
                 "fitted": fit.result is not None,
+                "guessed": fit.result is not None and bool((fit.result.given.labels < 0).all()),
                 "version": self._version,
                 "fittedVersion": fit.labels.version,
                 "busy": self._refitter.busy,

@@ -219,7 +219,7 @@ def label(
     from nodecopy.run import FitSettings
     from nodecopy.run.settings import parse_classes
 
-    classes = asked.pop("classes", None) if run is not None else asked.get("classes")
+    classes = asked.pop("classes", None) if run is not None else None
     named = () if classes is None else tuple(parse_classes(classes))
     settings = FitSettings(**asked) if run is None else None
     edited: tuple[str, ...] = ()

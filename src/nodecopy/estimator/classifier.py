@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
 from nodecopy.classifiers import NodeClassifier, Posterior
-from nodecopy.classifiers.class_descriptions import guess_classes
+from nodecopy.classifiers.class_descriptions import GUESSES, guess_classes
+from nodecopy.core.errors import listed
 from nodecopy.core.progress import Show
 from nodecopy.core.typed import check_fraction
 from nodecopy.estimator.base import NodeCopyEstimator, seed_of
@@ -22,6 +24,8 @@ from nodecopy.problem.problem import Problem
 from nodecopy.result import ClassResult
 from nodecopy.stack.class_prior import ClassPrior
 from nodecopy.trust.accuracy import EstimatedAccuracy
+
+_UNMET = "classes without a label are not predicted"
 
 
 class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # type: ignore[misc]
@@ -169,9 +173,13 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # ty
 
     def _fit(self, given: Problem) -> Self:
         """Fit to a problem; without any label, guess classes from their descriptions."""
-        if not self.class_descriptions or np.any(given.labels >= 0):
-            return super()._fit(given)
-        described, seed = self.class_descriptions, seed_of(self.random_state)
+        described, seed = self.class_descriptions or (), seed_of(self.random_state)
+        if not described or np.any(given.labels >= 0):
+            unmet = sorted(map(str, set(described) - set(given.classes.tolist())))
+            notes = [note for note in given.notes if not note.startswith((GUESSES, _UNMET))]
+            if unmet:
+                notes.append(f"{_UNMET}: {listed(unmet[:5], len(unmet))}")
+            return super()._fit(replace(given, notes=tuple(notes)))
         problem, model = guess_classes(given, described, self.text_model, seed)
         self.result_ = ClassResult(problem, model, self._arguments())
         return self

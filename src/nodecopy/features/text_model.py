@@ -157,7 +157,8 @@ class TextModel:
     def _add_sample(self, store: _Store, new: list[bytes], texts: dict[bytes, str]) -> float:
         """Embed a few texts of all lengths, and return how many seconds the others will take."""
         some = new[:: max(len(new) // _BATCH, 1)][-_BATCH:]
-        self._vectors([_PROBE])  # loads the model
+        if len(new) > len(some):
+            self._vectors([_PROBE])  # loads the model, which is not to count
         began = time.monotonic()
         store.add(some, self._vectors([texts[key] for key in some]))
         spent = time.monotonic() - began
@@ -279,7 +280,7 @@ class _LoadedWhenUsed:
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
 
-        logging.disable_progress_bar()
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call, unused-ignore]
         try:
             # Weights as safetensors only, and no code of the folder: reading must not run any.
             return SentenceTransformer(

@@ -136,8 +136,7 @@ class TagClassifier:
             labels.flags.writeable = False
             tasks.append(replace(task, labels=labels, num_classes=2))
         if isinstance(self.classifier, StackedClassifier):
-            together = replace(self.classifier, edge_classes=None)
-            return together.fit_together(tasks, seed, progress, executor)
+            return self.classifier.fit_together(tasks, seed, progress, executor)
         fits = self.classifier.fit(tasks, [seed] * len(tasks), progress=progress)
         return check_fits(self.classifier, fits, len(tasks))
 

@@ -26,7 +26,8 @@ function fitWords() {
   if (!state.fitted) {
     return `${words().needed} are needed before anything is fitted`;
   }
-  return "fitted to all your answers";
+  const guesses = "guessed from what the classes are called, until more of them have a label";
+  return state.guessed ? guesses : "fitted to all your answers";
 }
 
 function showFacts() {
