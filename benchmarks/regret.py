@@ -261,8 +261,10 @@ def measure(given: Problem, method: Method, trial: int) -> Row:
 def trust(clf: NodeCopyClassifier, given: Problem, accuracy: float) -> Row:
     """Say whether the sets, the estimated accuracy and novelty of a fit are right."""
     truth, novelty = given.classes[given.test], clf.novelty()[given.test]
+    unseen = truth >= len(clf.classes_)
+    if clf.held_out_ is None:  # each class has one label
+        return {"unseen": round(float(unseen.mean()), 5), "novelty": round(float(novelty.mean()), 5)}
     sets, estimate = clf.predict_set(coverage=0.9)[given.test], clf.estimated_accuracy()
-    unseen = truth >= sets.shape[1]
     covered = np.hstack([sets, np.zeros((len(sets), 1), bool)])
     covered = covered[np.arange(len(sets)), np.minimum(truth, sets.shape[1])]
     row = {
@@ -379,12 +381,13 @@ def line_of(cell: Cell) -> list[str]:
         f"{cell.best} {100 * cell.accuracy[cell.best]:.1f}",
         f"{cell.gap:+.1f}",
         f"{100 * pooled_error(cell.ours):.1f}",
-        f"{sum(row['held'] for row in cell.ours)} of {len(cell.ours)}",
+        f"{sum(row.get('held', False) for row in cell.ours)} of {len(cell.ours)}",
     ]
 
 
 def _mean(rows: list[Row], name: str) -> float:
-    return float(np.mean([row[name] for row in rows]))
+    """Return the mean over rows that have a value: with one label per class nothing is held out."""
+    return float(np.mean([row[name] for row in rows if name in row]))
 
 
 def main() -> None:
