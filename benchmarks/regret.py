@@ -263,7 +263,10 @@ def trust(clf: NodeCopyClassifier, given: Problem, accuracy: float) -> Row:
     truth, novelty = given.classes[given.test], clf.novelty()[given.test]
     unseen = truth >= len(clf.classes_)
     if clf.held_out_ is None:  # each class has one label
-        return {"unseen": round(float(unseen.mean()), 5), "novelty": round(float(novelty.mean()), 5)}
+        return {
+            "unseen": round(float(unseen.mean()), 5),
+            "novelty": round(float(novelty.mean()), 5),
+        }
     sets, estimate = clf.predict_set(coverage=0.9)[given.test], clf.estimated_accuracy()
     covered = np.hstack([sets, np.zeros((len(sets), 1), bool)])
     covered = covered[np.arange(len(sets)), np.minimum(truth, sets.shape[1])]
