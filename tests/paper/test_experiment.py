@@ -24,6 +24,7 @@ from nodecopy.paper.experiment import (
     builtin_experiments,
     load_experiment,
     paired_outcomes,
+    reproduce,
     run_missing,
     run_trial,
 )
@@ -157,6 +158,13 @@ def start(runners: BaseContext, *arguments: object) -> BaseProcess:
     runner = runners.Process(target=run_grid, args=arguments)  # type: ignore[attr-defined]
     runner.start()
     return runner
+
+
+def test_more_labels_than_there_are_stop_a_run_before_it_begins(tmp_path: Path) -> None:
+    many = dataclasses.replace(load_experiment("smoke"), labels_per_class=(10_000,))
+    with pytest.raises(SplitError, match="10000 labels"):
+        reproduce(many, tmp_path / "runs.sqlite", "serial")
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_is_stored_is_not_run_again(path: Path) -> None:

@@ -167,7 +167,13 @@ def reproduce(
         executor: where to run it, see `nodecopy.core.executors.opened`.
         workers: of the executor "processes".
         progress: show progress; None shows a bar on a terminal.
+
+    Raises:
+        SplitError: a dataset has not as many labels, before anything is run.
     """
+    kinds = itertools.product(experiment.datasets, experiment.splits, experiment.labels_per_class)
+    for dataset, split, labels in kinds:
+        chosen_split(load_dataset(dataset), split, labels, experiment.first_seed)
     with (
         Store.open(path) as store,
         opened(executor, workers) as where,
