@@ -50,8 +50,11 @@ class Page:
         return self.driver.find_element("css selector", selector)
 
     def press(self, *keys: str) -> None:
+        """Press keys, for whatever has the focus, also if it is drawn again at this moment."""
+        from selenium.webdriver import ActionChains, Keys
+
         for key in keys:
-            self.driver.switch_to.active_element.send_keys(key)
+            ActionChains(self.driver).send_keys(key.replace("\n", Keys.ENTER)).perform()
 
     def until(self, condition: Callable[[], Any]) -> Any:
         from selenium.webdriver.support.ui import WebDriverWait
