@@ -139,7 +139,8 @@ class FittedReliability:
             entries = np.arange(start, min(start + _BLOCK, len(squares)))
             evidence = self._evidence(similarity[entries], entry_ends(graph, entries), classes)
             log_odds = evidence @ self.coefficients[:-1] + self.coefficients[-1]
-            squares[entries] = (1.0 + np.exp(-np.maximum(log_odds, _LEAST_LOG_ODDS))) ** -2
+            log_odds = np.maximum(log_odds, _LEAST_LOG_ODDS)
+            squares[entries] = (1.0 + np.exp(-log_odds)) ** -2
         return graph.reweighted(_among_edges_of_a_node(graph, squares))
 
     def _similarity(self, graph: Graph, features: FeatureMatrix) -> NDArray[np.float64]:
