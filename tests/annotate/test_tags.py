@@ -89,7 +89,7 @@ def test_tags_are_answered_kept_and_fitted(
 def test_from_nothing_named_tags_are_fitted_as_soon_as_one_has_three_nodes(
     tables: Tables, opened: Callable[..., Session]
 ) -> None:
-    session = opened(tables.settings(target="tags", classes="wood,tall"), classes=["wood", "tall"])
+    session = opened(tables.settings(target="tags", classes="wood,tall"))
     state = settled(session)
     assert (state["classes"], state["labels"]) == (["no tag", "wood", "tall"], 0)
     by_class = {name: [id for id, own in tables.truth.items() if own == name] for name in OF}

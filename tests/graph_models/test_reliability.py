@@ -111,3 +111,12 @@ def test_edges_between_classes_that_own_columns_tell_count_less() -> None:
         weights = EdgeReliability().fit(graph, x, own=classes).weighted(graph, x).weights
         shares.append(weights[across].sum() / weights.sum())
     assert shares[1] < 0.8 * shares[0] < 0.9 * across.mean()
+
+
+def test_edges_that_are_all_unreliable_share_the_weight_of_their_node() -> None:
+    path = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)])
+    x = np.repeat(np.eye(2, dtype=np.float32), 2, axis=0)
+    sure = FittedReliability(np.array([900.0, 0.0, -800.0]))  # exp(800) is not finite
+    np.testing.assert_allclose(sure.weighted(path, x).to_scipy().sum(1)[[0, 3]], 2**0.5)
+    none = FittedReliability(np.array([0.0, 0.0, -800.0]))
+    np.testing.assert_allclose(none.weighted(path, x).weights, 1.0)

@@ -59,10 +59,6 @@ class Kind:
         """Return the names that a label is made of, which are added before they are given."""
         raise NotImplementedError
 
-    def given_names(self, settings: FitSettings) -> tuple[str, ...]:
-        """Return the names that settings describe."""
-        return () if settings.classes is None else tuple(parse_classes(settings.classes))
-
     def names(self, answers: Answers) -> list[str]:
         """Return the different labels, in their order."""
         raise NotImplementedError
@@ -231,10 +227,6 @@ class NumberAnswers(Kind):
         raise InputError("labels are numbers: there are no classes to name")
 
     def names_in(self, label: str) -> tuple[str, ...]:
-        """Return nothing."""
-        return ()
-
-    def given_names(self, settings: FitSettings) -> tuple[str, ...]:
         """Return nothing."""
         return ()
 

@@ -26,6 +26,7 @@ from nodecopy.report import report_page
 from nodecopy.run import FitSettings, check_folder, read_settings, write_folder
 from nodecopy.run.fit import label_table, read_source
 from nodecopy.run.folder import ANSWERS, CONFIG, LABELS, begin_folder, incomplete_run
+from nodecopy.run.settings import parse_classes
 from nodecopy.trust.next_labels import random_nodes
 
 RANDOM, AGAIN = "random", "again"
@@ -82,6 +83,7 @@ class Session:
         bare = replace(settings, labels=None, label_columns=None, label_type=node_type)
         self.table = table = read_source(bare, None)
         node_type = next(iter(table.node_types), None)
+        described = () if settings.classes is None else parse_classes(settings.classes)
         settings = _settled(settings, table, own)
         files = _label_files(labels, settings, table, own)
         if settings.predict is not None:  # labels.csv has its labels from now on
@@ -109,7 +111,7 @@ class Session:
         names_in = self._kind.names_in
         self.answers = answers = Answers(self.folder, mark=not utf8, names_in=names_in)
         try:
-            for name in (*self._kind.given_names(settings), *classes):
+            for name in (*described, *classes):
                 self.add_class(name)
             taken = []
             for file, given, suggested, saved in files:

@@ -1,13 +1,14 @@
 """Classes by own columns: what the columns of a node say of its class, without its edges and label.
 
-Softmax regression on the columns x_j, as sure as the class probabilities q that another method
-predicts for the nodes. Nodes are divided into folds, known labels as when they are held out, and
+Softmax regression on the columns x_j, with the class probabilities q that another method predicts
+as soft labels. Nodes are divided into folds, known labels as when they are held out, and
 
     p_j = softmax(x_j W_f),   W_f = argmin  Σ_i∉f CE(q_fi, softmax(x_i W)) + λ/2 ‖W‖²,   j in fold f
 
 with q_f predicted without the labels of the fold: neither q_j nor the label of j has a part in p_j
-(cross-fitting: Chernozhukov et al. 2018, "Double/debiased machine learning"). A node that is in no
-fold has the mean over the folds. How often two classes are linked, relative to what degrees expect:
+(cross-fitting: Chernozhukov et al. 2018, "Double/debiased machine learning"). Where no label can be
+held out, q is predicted with all of them. A node that is in no fold has the mean over the folds.
+How often two classes are linked, relative to what degrees expect:
 
     Ω_kl = (Σ_ij A_ij p_ik p_jl + K) / (κ_k κ_l / Σκ + K),   κ_k = Σ_ij A_ij p_ik
 """

@@ -48,6 +48,8 @@ _BLOCK, _ENTRIES = 100_000, 2**24
 _LONG_ROW = 512
 # Least p_u·Ω p_v.
 _LEAST_AFFINITY = 1e-3
+# Least log odds: some weight is left to share among edges that are all unreliable.
+_LEAST_LOG_ODDS = -50.0
 
 
 @savable
@@ -137,6 +139,7 @@ class FittedReliability:
             entries = np.arange(start, min(start + _BLOCK, len(squares)))
             evidence = self._evidence(similarity[entries], entry_ends(graph, entries), classes)
             log_odds = evidence @ self.coefficients[:-1] + self.coefficients[-1]
+            log_odds = np.maximum(log_odds, _LEAST_LOG_ODDS)
             squares[entries] = (1.0 + np.exp(-log_odds)) ** -2
         return graph.reweighted(_among_edges_of_a_node(graph, squares))
 

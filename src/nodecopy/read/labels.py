@@ -52,7 +52,7 @@ BOTH = (
 _LISTS = 0.05
 # Ids with several rows from which on labels are tags: as many, and this share of all.
 _MANY, _SEVERAL = 10, 0.1
-# Different integers from which on a note says that they may be numbers.
+# With more different integers than this, a note says that they may be numbers.
 _MANY_INTEGERS = 20
 # A label of one node, so similar to that of so many or more, is perhaps misspelt.
 _COMMON, _NEAR = 3, 0.8
@@ -167,7 +167,8 @@ def number_labels(db: Database, num_nodes: int) -> Labelling:
             notes.append(f"-1 counts as empty in {counted(minus, 'row')} of {column!r}: {hint}")
     if classes.dtype.kind == "i" and len(classes) > _MANY_INTEGERS and db.options.target is None:
         notes.append(
-            f"{len(classes)} integers, each a class of its own: `target` number for numbers"
+            f"labels are {len(classes)} different integers, each taken as a class: for numbers, "
+            "set `target` to number"
         )
     notes += _misspelt(names, np.bincount(matched["k"], minlength=len(classes)))
     notes = [f"{named}: {note}" for note in notes]

@@ -2,7 +2,6 @@
 
 const WHY = {
   suggested: "This label would help most.",
-  random: "This node was drawn at random: the estimated accuracy rests on such answers.",
 };
 const whyNext = () => WHY[state.why[0]] ?? "";
 const EVERY = 500; // milliseconds between looks at the server
@@ -117,6 +116,7 @@ function beginKind(target) {
   for (const part of document.querySelectorAll("[data-of]")) {
     if (!part.dataset.of.split(" ").includes(target)) part.remove();
   }
+  WHY.random = `This node was drawn at random: the ${words().estimated.replace("E", "e")} rests on such answers.`;
   WHY.again = `Its label may be wrong. Press y to confirm it, or ${words().change}.`;
   tagged = target === "tags";
   document.documentElement.classList.toggle("tagged", tagged);
@@ -187,7 +187,8 @@ async function update() {
   const fresh = await get(`node?id=${encodeURIComponent(id)}`);
   if (sending || current.id !== id) return;
   if (Object.values(WHY).includes(why) && fresh.label !== view.label) {
-    say(`${shortened(view.name, 40)} was labelled meanwhile: ${labelText(fresh.label)}`);
+    const label = fresh.label === null ? "no label any more" : labelText(fresh.label);
+    say(`${shortened(view.name, 40)} was changed meanwhile: ${label}`);
     if (state.next.length) await ask(state.next[0], whyNext(), true);
     else takeView(null, "");
     return;

@@ -115,11 +115,12 @@ function knownWords(view) {
 const labelText = (label) =>
   !tagged ? label : label === "[]" ? state.classes[0] : label.replace(/\\(.)|\|/g, (_, sign) => sign ?? ", ");
 
-// In one order for all nodes as long as each class has a key; of more, the most probable first, or
-// those with most labels before anything is predicted.
+// In one order for all nodes as long as each class has a key; of more, tags that a node has, or
+// that are guessed, then the most probable, or those with most labels before anything is predicted.
 function choicesFor(view) {
   const order = namedPlaces();
-  const p = (k) => (view?.tags?.includes(k) ? 2 : ((view?.probabilities ?? state.counts)[k] ?? 0));
+  const first = view?.tags ?? view?.guesses ?? [];
+  const p = (k) => (first.includes(k) ? Infinity : ((view?.probabilities ?? state.counts)[k] ?? 0));
   return order.length > KEYS.length ? order.sort((a, b) => p(b) - p(a) || a - b) : order;
 }
 
