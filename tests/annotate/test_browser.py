@@ -227,6 +227,8 @@ def test_tags_are_marked_kept_and_named_by_keyboard(
         assert screen.all("[data-of]:not([data-of*=tags])") == []  # what is for classes is absent
         screen.until(lambda: screen.run("current.view.guesses.length") is not None)
         names = screen.run("current.view.guesses.map((k) => state.classes[k])")
+        screen.run("takeView({ ...current.view, guesses: [1, 2, 3] }, current.why)")  # a new fit
+        assert screen.run("current.view.guesses.map((k) => state.classes[k])") == names
         assert marked_tags(screen) == names
         dashed = "document.querySelectorAll('#choices .guess').length"
         assert screen.run(dashed) == len(names)

@@ -82,7 +82,10 @@ function told(problem) {
 }
 
 function takeView(view, why) {
-  if (view?.id !== current.id || view?.label !== current.view?.label) current.draft = null;
+  const same = view !== null && view.id === current.id && view.label === current.view.label;
+  if (!same) current.draft = null;
+  // Tags that were guessed when the node was shown stay: Enter keeps no tag that nobody saw.
+  else if (view.guesses) view = { ...view, guesses: current.view.guesses };
   current.view = view;
   current.id = view?.id ?? null;
   current.why = view ? why : nothingLeft();
