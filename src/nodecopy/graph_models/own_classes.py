@@ -26,7 +26,7 @@ from nodecopy.core.saving import savable
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import Graph
 from nodecopy.nn.products import kept_features
-from nodecopy.weights.soft_labels import softmax_regression
+from nodecopy.weights.soft_labels import feature_scores, softmax_regression
 
 
 @savable
@@ -84,19 +84,14 @@ class OwnClasses:
             nodes: where the nodes of the fit are among them; None: they come first.
         """
         x = kept_features(features, torch.device("cpu"))
+        scores = feature_scores(x, torch.as_tensor(self.weights))  # [N, F K]
+        each = scores.unflatten(1, (len(self.weights), -1)).softmax(2)
         place = np.arange(len(self.folds)) if nodes is None else nodes
         there = place < features.shape[0]
-        total = torch.zeros(features.shape[0], self.weights.shape[2])
-        own = total.clone()
-        for fold, weights in enumerate(self.weights):
-            p = x.times(torch.as_tensor(weights)).softmax(1)
-            held = torch.as_tensor(place[there & (self.folds == fold)])
-            own[held] = p[held]
-            total += p
-        total /= len(self.weights)
-        known = torch.as_tensor(place[there])
-        total[known] = own[known]
-        return total.numpy()
+        known, folds = torch.as_tensor(place[there]), torch.as_tensor(self.folds[there])
+        p = each.mean(1)
+        p[known] = each[known, folds]
+        return p.numpy()
 
 
 def _affinity(graph: Graph, p: NDArray[np.floating]) -> NDArray[np.float32]:

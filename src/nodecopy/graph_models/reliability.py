@@ -162,11 +162,14 @@ class FittedReliability:
     def _classes(
         self, features: FeatureMatrix, nodes: NDArray[np.int64] | None
     ) -> tuple[NDArray[np.floating], NDArray[np.floating]] | None:
-        """Return p and p Ω of every node [N, K]; None where classes are no evidence."""
-        if self.own is None:
+        """Return p, kept for these features, and p Ω [N, K]; None if classes are no evidence."""
+        if (own := self.own) is None:
             return None
-        p = self.own.of(mapped(self.kernel, features), nodes)
-        return p, p @ self.own.affinity
+        given = own, None if nodes is None else bytes(nodes)
+        p = kept(
+            features, "own classes", lambda: own.of(mapped(self.kernel, features), nodes), *given
+        )
+        return p, p @ own.affinity
 
     def _evidence(
         self,
