@@ -141,9 +141,8 @@ class Refitter:
         problem = ""
         try:
             described = self._kind.described(self._settings, labels.names)
-            met, count = len(np.unique(labels.classes[labels.known])), len(labels.known)
             # A fit never predicts a class without a label, and guesses do.
-            few = met < len(described) > max(count, 1)
+            few = max(len(labels.known), 1) < len(described)
             if few and self._unlabelled.meaning is not None:
                 return self._guess(labels, described)
             if self._kind.enough([labels.names[k] for k in labels.classes[labels.known]]):

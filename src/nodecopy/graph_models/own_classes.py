@@ -1,4 +1,4 @@
-"""Classes by own columns: what the columns of a node say of its class, without its edges and label.
+"""Classes by own columns: what the columns of a node tell about its class, not edges or label.
 
 Softmax regression on the columns x_j, with the class probabilities q that another method predicts
 as soft labels. Nodes are divided into folds, known labels as when they are held out, and
