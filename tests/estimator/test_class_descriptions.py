@@ -14,14 +14,15 @@ from nodecopy.annotate import Session
 from nodecopy.core.errors import ModelError
 from nodecopy.read.labels import SUGGESTED
 from nodecopy.run import FitSettings, label_tables
-from tests.features.test_text_model import Counting, installed, sentences
+from tests.features.test_text_model import GAMES, MAIL, SONGS, Counting, installed, sentences
 from tests.waiting import wait_until
 
 DESCRIBED = {"games": "chess3 and the like", "letters": "mail4_and_such"}
 
 
 def classifier(**arguments: object) -> NodeCopyClassifier:
-    return NodeCopyClassifier(text_model=Counting(), random_state=0, **arguments)
+    text_model = Counting(topics=(MAIL, GAMES, SONGS))
+    return NodeCopyClassifier(text_model=text_model, random_state=0, **arguments)
 
 
 def test_classes_are_guessed_without_a_label_and_nothing_is_claimed(tmp_path: Path):
@@ -38,7 +39,7 @@ def test_classes_are_guessed_without_a_label_and_nothing_is_claimed(tmp_path: Pa
         clf.estimated_accuracy()
     clf.save(tmp_path / "model")
     loaded = NodeCopyClassifier.load(tmp_path / "model")
-    loaded.text_model = Counting()
+    loaded.text_model = clf.text_model
     predicted = loaded.predict_on(graph, frame).probabilities
     np.testing.assert_allclose(predicted, clf.predict_proba(), atol=1e-6)
     assert "guesses" in clf.report(tmp_path / "page.html").path.read_text()
@@ -63,13 +64,38 @@ def test_labels_decide_what_descriptions_count():
     assert "guesses" not in " ".join(guessed.result_.given.notes)
 
 
-def test_described_classes_without_a_label_are_named():
+def test_described_classes_without_a_label_are_predicted_and_said_to_be_unchecked(tmp_path: Path):
+    frame, y, graph = sentences(180, topics=(GAMES, MAIL, SONGS))
+    truth = np.array(["games", "letters", "music"])[y]
+    labels = {node: name for node, name in enumerate(truth[:24]) if name != "music"}
+    described = DESCRIBED | {"music": "song5 and the like"}
+    without = classifier(class_descriptions=DESCRIBED).fit(graph, frame, labels)
+    clf = classifier(class_descriptions=described).fit(graph, frame, labels)
+    assert clf.classes_.tolist() == ["games", "letters", "music"]
+    assert (clf.predict() == truth).mean() > 0.9 > 0.7 > (without.predict() == truth).mean()
+    assert not np.isin(clf.held_out_.truth, [2]).any()
+    assert [note for note in clf.result_.given.notes if note.endswith("unchecked: music")]
+    estimate = clf.estimated_accuracy()
+    assert estimate.high - estimate.low > clf.result_.guessed_share > 0.25
+    assert clf.predict(clf.suggest(1)).tolist() == ["music"]
+    assert clf.novelty()[truth == "music"].mean() < without.novelty()[truth == "music"].mean()
+    assert "unchecked: music" in clf.report(tmp_path / "page.html").path.read_text()
+    clf.save(tmp_path / "model")
+    loaded = NodeCopyClassifier.load(tmp_path / "model")
+    assert loaded.result_.unmet.tolist() == [False, False, True]
+    assert loaded.estimated_accuracy() == estimate
+    clf.add_labels({2: "music"})
+    assert "unchecked" not in " ".join(clf.result_.given.notes)
+
+
+def test_described_classes_that_no_fit_reads_are_not_predicted():
     frame, y, graph = sentences(60)
     labels = dict(enumerate(np.array(["games", "letters"])[y[:8]].tolist()))
-    clf = classifier(class_descriptions=[*DESCRIBED, "music"]).fit(graph, frame, labels)
-    assert [note for note in clf.result_.given.notes if note.endswith("not predicted: music")]
-    clf.add_labels({9: "music"})
-    assert "not predicted" not in " ".join(clf.result_.given.notes)
+    for others in ({"text_model": "none"}, {"method": "fast"}):
+        clf = NodeCopyClassifier(random_state=0, class_descriptions=[*DESCRIBED, "music"], **others)
+        clf.fit(graph, frame, labels)
+        assert clf.classes_.tolist() == ["games", "letters"]
+        assert [note for note in clf.result_.given.notes if note.endswith("not predicted: music")]
 
 
 def test_names_that_are_no_words_say_nothing():

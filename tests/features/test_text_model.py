@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,8 +19,8 @@ from nodecopy.features.text_model import PACKAGED, TextModel, read_texts
 from nodecopy.graph import Graph
 
 installed = pytest.mark.skipif(not text_model.extra_installed(), reason="needs nodecopy[text]")
-# Thirty words for each of two things: a few labels do not show all of them.
-MAIL, GAMES = ([f"{thing}{i}" for i in range(30)] for thing in ("mail", "chess"))
+# Thirty words for each of three things: a few labels do not show all of them.
+MAIL, GAMES, SONGS = ([f"{thing}{i}" for i in range(30)] for thing in ("mail", "chess", "song"))
 
 
 @pytest.fixture(autouse=True)
@@ -29,17 +30,19 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class Counting:
-    """A text model that knows what sixty words mean, and counts the texts it is given."""
+    """A text model that knows what some words mean, and counts the texts it is given."""
 
-    def __init__(self, breaks_after: int = 10**9) -> None:
+    def __init__(
+        self, breaks_after: int = 10**9, topics: Sequence[Sequence[str]] = (MAIL, GAMES)
+    ) -> None:
         self.texts: list[str] = []
-        self.breaks_after = breaks_after
+        self.breaks_after, self.topics = breaks_after, topics
 
     def __call__(self, texts: list[str]) -> np.ndarray:
         if len(self.texts) >= self.breaks_after:
             raise KeyboardInterrupt
         self.texts += texts
-        meant = [[any(w in t.split() for w in words) for words in (MAIL, GAMES)] for t in texts]
+        meant = [[any(w in t.split() for w in words) for words in self.topics] for t in texts]
         return np.array(meant) + 0.1
 
 
@@ -117,11 +120,13 @@ def test_without_the_extra_words_are_kept_with_a_line(monkeypatch):
         read_texts(["a text"], PACKAGED)
 
 
-def sentences(n: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray, Graph]:
-    """Return nodes in two classes that are told by what words mean; words say little."""
+def sentences(
+    n: int, seed: int = 0, topics: Sequence[Sequence[str]] = (GAMES, MAIL)
+) -> tuple[pd.DataFrame, np.ndarray, Graph]:
+    """Return nodes in classes that are told by what words mean; words say little."""
     rng = np.random.default_rng(seed)
-    y = np.arange(n) % 2
-    words = [rng.choice((GAMES, MAIL)[k]) for k in y]
+    y = np.arange(n) % len(topics)
+    words = [rng.choice(topics[k]) for k in y]
     others = rng.choice(["one", "two", "three", "four", "five", "six"], (n, 3))
     texts = [" ".join([*three, word]) for three, word in zip(others, words, strict=True)]
     frame = pd.DataFrame({"text": texts, "size": rng.normal(size=n)})

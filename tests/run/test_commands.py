@@ -361,6 +361,6 @@ def test_a_class_with_a_single_label_is_named_as_not_checked(here, capsys):
     rows = Path("labels.csv").read_text("utf-8").splitlines()
     Path("labels.csv").write_text("\n".join(rows[:6]) + "\n", "utf-8")
     assert fit("--method=fast") == 0
-    assert "not checked, with a single label: blue" in capsys.readouterr().out
+    assert "fewer than two labels: blue" in capsys.readouterr().out
     estimate = NodeCopyClassifier.load("run").estimated_accuracy()
     assert estimate.high - estimate.low > 0.5

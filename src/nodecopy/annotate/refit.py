@@ -23,8 +23,6 @@ from nodecopy.run import FitSettings
 from nodecopy.trust.next_labels import suggest_nodes
 
 _SUGGESTIONS = 30
-# Guessed nodes among which those of classes without a label come first.
-_OF_GUESSES = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,31 +138,26 @@ class Refitter:
     def _fit(self, labels: Labels) -> Fit:
         problem = ""
         try:
-            described = self._kind.described(self._settings, labels.names)
-            # A fit never predicts a class without a label, and guesses do.
-            few = max(len(labels.known), 1) < len(described)
-            if few and self._unlabelled.meaning is not None:
-                return self._guess(labels, described)
             if self._kind.enough([labels.names[k] for k in labels.classes[labels.known]]):
                 with warnings.catch_warnings():  # the page shows which tags have no probability
                     warnings.filterwarnings("ignore", "tags that fewer")
                     return self._refit(labels)
+            described = self._kind.described(self._settings, labels.names)
+            if len(described) > 1 and self._unlabelled.meaning is not None:
+                return self._guess(labels, described)
         except Exception as error:  # noqa: BLE001 - shown on the page; the thread goes on
             problem = f"no fit: {error}"
         return Fit(labels, self._first_suggestions(labels), problem=problem)
 
     def _guess(self, labels: Labels, described: dict[int, str]) -> Fit:
-        """Guess classes from their descriptions, and suggest nodes of those without a label."""
+        """Guess classes from their descriptions: labels are too few for a fit."""
         if self._guesses is None or self._guesses.class_descriptions != described:
             self._guesses = self._settings.estimator("class", self._show)
             self._guesses.class_descriptions = described
             self._guesses.fit(self._unlabelled, y=np.full(len(self._table.ids), -1))
         excluded = self._ids(np.union1d(labels.excluded, labels.known))
-        best, result = self._guesses.suggest(_OF_GUESSES, exclude=excluded), self._guesses.result_
-        guessed = result.classes[result.probabilities[self._unlabelled.numbers(best)].argmax(1)]
-        unmet = ~np.isin(guessed, labels.classes[labels.known])
-        first = np.concatenate([best[unmet], best[~unmet]])[:_SUGGESTIONS]
-        return Fit(labels, tuple(first.tolist()), result)
+        suggestions = self._guesses.suggest(_SUGGESTIONS, exclude=excluded).tolist()
+        return Fit(labels, tuple(suggestions), self._guesses.result_)
 
     def _refit(self, labels: Labels) -> Fit:
         estimator, suggested = self._estimator, self._ids(labels.suggested)

@@ -29,7 +29,7 @@ from nodecopy.classifiers.posterior import Posterior
 from nodecopy.core.errors import ModelError, shown
 from nodecopy.core.progress import Progress
 from nodecopy.core.saving import savable
-from nodecopy.features.matrix import FeatureMatrix, unit_rows
+from nodecopy.features.matrix import FeatureMatrix, frozen, unit_rows
 from nodecopy.features.text_model import extra_installed, read_texts
 from nodecopy.graph import RowGraph
 from nodecopy.graph.operators import whole_adjacency
@@ -88,6 +88,28 @@ class ClassDescriptions:
         check_no_start(self, start)
         fitted = self._fit(tasks[0])
         return [fitted] * len(tasks)
+
+    def with_guesses(self, task: Task) -> Task:
+        """Return the task with guessed labels of the classes that have none.
+
+        They are those of the nodes that their descriptions fit best, as many as the other classes
+        have labels, in the median.
+        """
+        known = task.labels[: next(iter(task.node_types), task.graph.num_nodes)] >= 0
+        counts = np.bincount(task.labels[task.train], minlength=task.num_classes)
+        p = self._fit(task).probabilities[: len(known)]
+        p[known] = 0.0
+        wanted = int(np.median(counts[counts > 0]))
+        guessed, labels = list[int](), task.labels.copy()
+        for k in np.flatnonzero(counts == 0).tolist():
+            best = np.argsort(-p[:, k], kind="stable")[:wanted]
+            best = best[(p[best].argmax(1) == k) | (best == best[0])]
+            labels[best], p[best] = k, 0.0
+            guessed += best.tolist()
+        nodes = np.sort(np.array(guessed, np.int64))
+        return replace(
+            task, labels=frozen(labels), train=np.union1d(task.train, nodes), guessed=nodes
+        )
 
     def _fit(self, task: Task) -> FittedDescriptions:
         from sklearn.linear_model import LogisticRegression

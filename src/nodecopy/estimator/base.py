@@ -21,6 +21,7 @@ from nodecopy.estimator.growth import Grown, grow, read_new
 from nodecopy.estimator.method import MethodName, fitted_by, method_of, predict_another
 from nodecopy.features.scaling import Normalise
 from nodecopy.problem.problem import Problem
+from nodecopy.problem.task import Task
 from nodecopy.read.objects import read_problem
 from nodecopy.result import SUSPECTS, Result, incomplete_model
 from nodecopy.stack.numbers import StackedRegressor
@@ -442,7 +443,7 @@ class NodeCopyEstimator(BaseEstimator, Generic[Answer]):  # type: ignore[misc]
 
     def _fit(self, given: Problem) -> Self:
         """Fit to a problem that was read and scaled."""
-        method, task = self._method(given), given.task()
+        method, task = self._method(given)
         with (
             torch_defaults(),
             opened(self.executor) as executor,
@@ -465,9 +466,9 @@ class NodeCopyEstimator(BaseEstimator, Generic[Answer]):  # type: ignore[misc]
         """Return a problem with its texts read by their meaning, and features scaled."""
         return problem.by_meaning(self.text_model, self.progress).scaled_by(self.normalise)
 
-    def _method(self, given: Problem) -> Any:
-        """Return the method that is fitted to a problem."""
-        return self._check_arguments()
+    def _method(self, given: Problem) -> tuple[Any, Task]:
+        """Return the method that is fitted to a problem, and what it learns from."""
+        return self._check_arguments(), given.task()
 
     def _arguments(self) -> dict[str, Any]:
         arguments: dict[str, Any] = self.get_params(deep=False)

@@ -17,15 +17,21 @@ from nodecopy.core.errors import listed
 from nodecopy.core.progress import Show
 from nodecopy.core.typed import check_fraction
 from nodecopy.estimator.base import NodeCopyEstimator, seed_of
-from nodecopy.estimator.method import MethodName, with_class_prior, with_descriptions
+from nodecopy.estimator.method import (
+    MethodName,
+    reads_descriptions,
+    with_class_prior,
+    with_descriptions,
+)
 from nodecopy.features.label_values import is_known
 from nodecopy.features.scaling import Normalise
 from nodecopy.problem.problem import Problem
+from nodecopy.problem.task import Task
 from nodecopy.result import ClassResult
 from nodecopy.stack.class_prior import ClassPrior
 from nodecopy.trust.accuracy import EstimatedAccuracy
 
-_UNMET = "classes without a label are not predicted"
+_UNMET = "classes without a label"
 
 
 class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # type: ignore[misc]
@@ -175,15 +181,23 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # ty
         """Fit to a problem; without any label, guess classes from their descriptions."""
         described, seed = self.class_descriptions or (), seed_of(self.random_state)
         if not described or np.any(given.labels >= 0):
-            unmet = sorted(map(str, set(described) - set(given.classes.tolist())))
-            notes = [note for note in given.notes if not note.startswith((GUESSES, _UNMET))]
-            if unmet:
-                notes.append(f"{_UNMET}: {listed(unmet[:5], len(unmet))}")
-            return super()._fit(replace(given, notes=tuple(notes)))
+            return super()._fit(self._with_unmet(given))
         problem, model = guess_classes(given, described, self.text_model, seed)
         self.result_ = ClassResult(problem, model, self._arguments())
         return self
 
-    def _method(self, given: Problem) -> NodeClassifier:
+    def _with_unmet(self, given: Problem) -> Problem:
+        """Return the problem with the classes that are described and have no label, and a note."""
+        unmet = [one for one in self.class_descriptions or () if one not in given.classes.tolist()]
+        notes = [note for note in given.notes if not note.startswith((GUESSES, _UNMET))]
+        if unmet:
+            alike = {type(one) for one in unmet} == {type(one) for one in given.classes.tolist()}
+            reads = alike and reads_descriptions(self._check_arguments(), given)
+            what = "predicted from their descriptions, unchecked" if reads else "not predicted"
+            notes.append(f"{_UNMET}, {what}: {listed(sorted(map(str, unmet))[:5], len(unmet))}")
+            given = given.with_classes(unmet) if reads else given
+        return replace(given, notes=tuple(notes))
+
+    def _method(self, given: Problem) -> tuple[NodeClassifier, Task]:
         method = with_class_prior(self._check_arguments(), self.class_prior, given.classes)
         return with_descriptions(method, given, self.class_descriptions, self.text_model)

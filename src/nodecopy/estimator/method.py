@@ -178,20 +178,29 @@ def with_class_prior(method: NodeClassifier, prior: Any, classes: NDArray[Any]) 
     return replace(method, class_prior=prior)
 
 
+def reads_descriptions(method: NodeClassifier, given: Problem) -> bool:
+    """Tell whether a fit reads descriptions of classes: a stack does, of several components."""
+    several = isinstance(method, StackedClassifier) and len(method.components) > 1
+    return several and given.meaning is not None
+
+
 def with_descriptions(
     method: NodeClassifier, given: Problem, described: Any, text_model: object
-) -> NodeClassifier:
+) -> tuple[NodeClassifier, Task]:
     """Return a stack with one more component, `ClassDescriptions`, where classes are described.
 
-    It comes first, so that the pool that others start from has it.
+    It comes first, so that the pool that others start from has it. Classes without a label have
+    guessed ones in the task.
     """
-    several = isinstance(method, StackedClassifier) and len(method.components) > 1
-    texts = described_classes(described, given.classes) if several and given.meaning else {}
+    reads, task = reads_descriptions(method, given), given.task()
+    texts = described_classes(described, given.classes) if reads else {}
     if not texts or not isinstance(method, StackedClassifier):
-        return method
+        return method, task
     classifier = ClassDescriptions.of(texts, given, text_model)
     component = Component(classifier, _DESCRIBED, name="class descriptions")
-    return replace(method, components=(component, *method.components))
+    if np.any(np.bincount(task.labels[task.train], minlength=task.num_classes) == 0):
+        task = classifier.with_guesses(task)
+    return replace(method, components=(component, *method.components)), task
 
 
 def _matched(given: Problem, fitted: Problem) -> Numbers | None:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from nodecopy.core.errors import ModelError, counted, listed
 from nodecopy.estimator.base import NodeCopyEstimator
 from nodecopy.problem.problem import Problem
+from nodecopy.problem.task import Task
 from nodecopy.result.tags import LEAST_LABELS, TagResult, predicted_tags
 from nodecopy.stack.tags import TagClassifier
 from nodecopy.trust.explanation import Explanation
@@ -82,7 +83,7 @@ class NodeCopyMultilabelClassifier(NodeCopyEstimator[TagResult]):
         """The probability above which each tag is predicted [T]."""
         return self._fitted().thresholds
 
-    def _method(self, given: Problem) -> TagClassifier:
+    def _method(self, given: Problem) -> tuple[TagClassifier, Task]:
         tags, left_out = predicted_tags(given)
         if not tags.names:
             raise ModelError(
@@ -94,4 +95,4 @@ class NodeCopyMultilabelClassifier(NodeCopyEstimator[TagResult]):
             some = listed([repr(name) for name in left_out[:_NAMED]], len(left_out))
             text = f"tags that fewer than {LEAST_LABELS} labelled nodes have, or lack, are not"
             warnings.warn(f"{text} predicted: {some}", stacklevel=4)
-        return TagClassifier(self._check_arguments(), tags.members)
+        return TagClassifier(self._check_arguments(), tags.members), given.task()

@@ -401,6 +401,12 @@ class Problem:
             notes=(*self.notes, *notes),
         )
 
+    def with_classes(self, more: Sequence[Any]) -> Problem:
+        """Return the same nodes and labels with further classes, which have no label yet."""
+        classes, places = np.unique([*self.classes.tolist(), *more], return_inverse=True)
+        labels = np.append(places[: self.num_classes], -1)[self.labels]
+        return replace(self, labels=labels, classes=classes)
+
     def relabelled(self, more: Mapping[Any, Any], suggested: ArrayLike = ()) -> Problem:
         """Return the same nodes with these labels by node; an unknown one removes a label."""
         if not isinstance(more, Mapping):

@@ -6,7 +6,7 @@ method can read a test label, by mistake or otherwise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -87,6 +87,8 @@ class Task:
         node_types: how many nodes each type has, in their order; classes belong to the first. Empty
             where there is one type.
         values: what each label stands for, where that is a number [K]; None where it is a class.
+        guessed: those of ``train`` whose label is a guess, as their class has no known label
+            (`nodecopy.classifiers.class_descriptions`): they are learnt from and never held out.
     """
 
     graph: Graph
@@ -98,6 +100,7 @@ class Task:
     positions: Positions | None = None
     node_types: tuple[int, ...] = ()
     values: NDArray[np.float64] | None = None
+    guessed: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @classmethod
     def of(
@@ -155,7 +158,8 @@ class Task:
 
     def part(self, nodes: NDArray[np.int64]) -> Task:
         """Return the task on some of the nodes, all labelled ones among them, in their order."""
-        train, val = (np.searchsorted(nodes, chosen) for chosen in (self.train, self.val))
+        some = self.train, self.val, self.guessed
+        train, val, guessed = (np.searchsorted(nodes, chosen) for chosen in some)
         labels = self.labels[nodes]
         labels.flags.writeable = False
         features, graph = self.features[nodes], self.graph.induced(nodes)
@@ -164,7 +168,13 @@ class Task:
         )
         positions = Positions(self.graph, nodes)
         k, values = self.num_classes, self.values
-        return Task(graph, features, labels, train, val, k, positions, node_types, values)
+        parts = graph, features, labels, train, val, k, positions, node_types, values, guessed
+        return Task(*parts)
+
+    @property
+    def known(self) -> NDArray[np.int64]:
+        """The nodes of ``train`` whose label is known, not guessed."""
+        return np.setdiff1d(self.train, self.guessed) if len(self.guessed) else self.train
 
     @property
     def roles(self) -> NDArray[np.float32]:

@@ -152,6 +152,8 @@ class ClassWords(Words):
         share = f"{missing.share:.0%} ± {2 * missing.error:.0%}"  # two standard errors
         if missing.share == 0:
             share = f"at most {2 * missing.error:.0%}"
+        if self._of.unmet.any():
+            share = f"beside the described ones, {share}"
         sets = ", and no prediction set covers these" if missing.share > 0 else ""
         return (
             f"if labels were drawn at random, {share} of the other nodes have a class without any "
@@ -243,7 +245,7 @@ class ClassWords(Words):
         if not accuracy.unchecked:
             return text
         names = ", ".join(str(self._of.classes[k]) for k in accuracy.unchecked)
-        return f"{text}; not checked, with a single label: {names}"
+        return f"{text}; not checked, with fewer than two labels: {names}"
 
     def _classes(self) -> dict[str, Any]:
         """Return how many nodes of each class are known, predicted, and to be expected."""

@@ -112,15 +112,31 @@ class ClassResult(Result):
         """Return the estimated accuracy on the nodes without a label, and its interval."""
         held = self.checked_held_out
         others = held.unlabelled(self.probabilities)
+        met = others[~self.unmet[others.argmax(1)]]
+        given = held.probabilities, held.truth, met if len(met) else others, level
         return estimate_accuracy(
-            held.probabilities, held.truth, others, level, self.representative, self.missing_mass
+            *given, self.representative, self.missing_mass, self._guessed_share(others)
         )
 
     @cached_property
+    def unmet(self) -> NDArray[np.bool_]:
+        """Which classes have no label: they are predicted from their descriptions [K]."""
+        return ~np.isin(np.arange(len(self.classes)), self.given.labels)
+
+    @property
+    def guessed_share(self) -> float:
+        """The share of nodes without a label that are predicted to be of such a class."""
+        return self._guessed_share(self.probabilities[self.without_label])
+
+    def _guessed_share(self, probabilities: NDArray[np.float64]) -> float:
+        return float(self.unmet[probabilities.argmax(1)].mean()) if len(probabilities) else 0.0
+
+    @cached_property
     def missing_mass(self) -> MissingMass | None:
-        """The share of nodes whose class has no label; None where the labels cannot tell."""
+        """The share of nodes of classes without a label or description; None where unknown."""
         known = np.flatnonzero(self.labels >= 0)
-        return missing_mass(self.labels[known], ~np.isin(known, self.given.suggested))
+        mass = missing_mass(self.labels[known], ~np.isin(known, self.given.suggested))
+        return mass and replace(mass, share=max(mass.share - self.guessed_share, 0.0))
 
     @property
     def right(self) -> NDArray[np.bool_]:
@@ -158,7 +174,8 @@ class ClassResult(Result):
             return None
         held, some, missing = pooled.held_out, self.representative, self.missing_mass
         p, truth, there = held.probabilities, held.truth, posterior.probabilities
-        accuracy = estimate_accuracy(p, truth, p, 0.95, some, missing)
+        guessed = self._guessed_share(there)
+        accuracy = estimate_accuracy(p, truth, p, 0.95, some, missing, guessed)
         sets = fit_sets(p[some], truth[some], there, (missing or MissingMass()).share)
         return TrustElsewhere(accuracy, self.estimate, float(there.max(1).mean()), sets)
 
@@ -177,7 +194,8 @@ class ClassResult(Result):
     def novelty(self) -> NDArray[np.float64]:
         """The probability of each node to belong to none of the classes [n]."""
         missing = self.missing_mass or MissingMass()
-        return novelty_of(self.nodes("novelty"), self.posterior, missing.share)
+        none = novelty_of(self.nodes("novelty"), self.posterior, missing.share)
+        return none * self.probabilities[:, ~self.unmet].sum(1) if self.unmet.any() else none
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -191,6 +209,7 @@ class ClassResult(Result):
         if held is None or self.arguments.get("class_prior", "estimate") != "estimate":
             return []
         predicted = held.unlabelled(self.probabilities).argmax(1)
+        predicted = predicted[~self.unmet[predicted]]  # of others there is no label by design
         return class_share_warnings(held.truth[self.representative], predicted, self.classes)
 
     def _table(

@@ -118,9 +118,9 @@ def make_folds(tasks: Sequence[Task], folds: int, seed: int) -> list[Folds]:
     """Divide the training labels of tasks into folds, each held out once; 0 holds out none.
 
     The tasks differ in the classes of their labels alone, and share the folds. The only label of a
-    class stays in every fold: without it the class could not be predicted.
+    class stays in every fold: without it the class could not be predicted. So do guessed labels.
     """
-    train = tasks[0].train
+    train = tasks[0].known
     labels = np.stack([task.labels[train] for task in tasks], 1)  # [n, T]
     counts = [np.bincount(own, minlength=tasks[0].num_classes) for own in labels.T]
     several = np.all([own[of] >= 2 for own, of in zip(counts, labels.T, strict=True)], axis=0)

@@ -96,7 +96,7 @@ class StackedClassifier(Stack):
         return replace(fitted, elsewhere=Elsewhere(moved.pool, moved.held_out, moved.factors))
 
     def _shares(self, task: Task) -> NDArray[np.float64] | None:
-        counts = np.bincount(task.labels[task.train], minlength=task.num_classes)
+        counts = np.bincount(task.labels[task.known], minlength=task.num_classes)
         return prior_shares(self.class_prior, counts)
 
     def _finished(self, fitted: FittedClassStack, task: Task) -> FittedClassStack:

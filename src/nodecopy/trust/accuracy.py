@@ -21,6 +21,13 @@ Nodes of a class without any label are errors. With their share M ± s, the miss
 h being half the width above, and no more than for M = 0. The only label of a class cannot be held
 out, but counts in M: held out, it would be an error.
 
+Nodes that are predicted to be of a class which is described and has no label are a share G of the
+others, and held-out labels tell nothing of them: all may be right, or none,
+
+    A' = (1 - G) A + G / 2 ± ((1 - G) h' + G / 2),
+
+h' being half the width of the interval of A.
+
 Nodes that were suggested are harder than others, and would bias d: only labels that represent the
 others count in it. How the error 1 - a falls with the number of labels n is little known in
 advance: `forecast` takes it for n^-α, with α ~ N(0.3, 0.3²) on all graphs, and the error itself for
@@ -127,6 +134,7 @@ def estimate_accuracy(
     level: float = 0.95,
     representative: NDArray[np.bool_] | None = None,
     missing: MissingMass | None = None,
+    guessed: float = 0.0,
 ) -> EstimatedAccuracy:
     """Estimate the accuracy on nodes without labels.
 
@@ -137,6 +145,7 @@ def estimate_accuracy(
         level: of the interval.
         representative: which of the labels are of nodes like the others; None takes all [n].
         missing: the share of nodes of classes without a label; None where it is not known.
+        guessed: the share of the nodes that are predicted to be of a class without a label.
 
     >>> p = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]])
     >>> estimate = estimate_accuracy(p, np.array([0, 1, 1]), p)
@@ -157,10 +166,11 @@ def estimate_accuracy(
     accuracy = (1 - missing.share) * known
     quantile = stdtrit(max(int(some.sum()) - 1, 1), (1 + level) / 2)
     wider = float(np.hypot((1 - missing.share) * half, quantile * missing.error * known))
+    low, high = max(accuracy - wider, 0.0), min(accuracy + wider, known + half, 1.0)
     return EstimatedAccuracy(
-        accuracy,
-        max(accuracy - wider, 0.0),
-        min(accuracy + wider, known + half, 1.0),
+        (1 - guessed) * accuracy + guessed / 2,
+        (1 - guessed) * low,
+        (1 - guessed) * high + guessed,
         level,
         int(some.sum()),
         tuple(np.setdiff1d(np.arange(p.shape[1]), truth).tolist()),

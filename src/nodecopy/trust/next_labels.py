@@ -29,18 +29,20 @@ _MANY_COLUMNS = 2**14
 _SQUARABLE = 1e15
 # Labels per class, or group of like numbers, from which on entropies count.
 _TRUSTED = 5
+# Nodes among which those of classes without a label come first.
+_OF_UNMET = 200
 # Of more nodes, only those that are compared are embedded.
 _LARGE = 100_000
 
 
 @dataclass(frozen=True, eq=False)
 class NextLabels:
-    """Nodes worth labelling, the best first; each is chosen given those before it.
+    """Nodes worth labelling, the best first; each is chosen given others.
 
     Attributes:
         nodes: [n].
-        gain: how much each covers that the labels before it do not: entropy summed over all nodes,
-            in units of a node of which nothing is known, log K [n].
+        gain: how much each covers that those chosen before it do not: entropy summed over all
+            nodes, in units of a node of which nothing is known, log K [n].
     """
 
     nodes: NDArray[np.int64]
@@ -58,6 +60,8 @@ def suggest_nodes(
     """Return `next_labels` of the nodes that a fit is given.
 
     Before there are five labels per class, classes may be missing, and entropies mean little.
+    With fewer labels than classes, the best node of each class without a label then comes first:
+    such classes are known from their descriptions.
 
     Args:
         given: graph, features and labels so far.
@@ -71,16 +75,26 @@ def suggest_nodes(
         if seed not in given.embeddings:
             given.embeddings[seed] = embedding(given.graph, given.compared, seed)
         seen = given.embeddings[seed]
-    return next_labels(
+    trusted = len(known) >= _TRUSTED * given.num_groups
+    few = given.target == "class" and len(known) < given.num_classes
+    first = few and posterior is not None
+    chosen = next_labels(
         given.graph,
         given.compared,
-        posterior if len(known) >= _TRUSTED * given.num_groups else None,
+        posterior if trusted else None,
         known,
-        int(count),
+        max(int(count), _OF_UNMET) if first else int(count),
         allowed=_allowed(given, excluded),
         seed=seed,
         seen=seen,
     )
+    if not first:
+        return chosen
+    predicted = posterior.probabilities[chosen.nodes].argmax(1)
+    met = np.isin(predicted, given.labels[known])
+    met[np.setdiff1d(np.arange(len(met)), np.unique(predicted, return_index=True)[1])] = True
+    order = np.argsort(met, kind="stable")[: int(count)]
+    return NextLabels(chosen.nodes[order], chosen.gain[order])
 
 
 def draw_nodes(
