@@ -84,10 +84,10 @@ def test_the_pool_of_a_fold_does_not_see_its_labels() -> None:
     others = np.where(folds == 1, (y + 1) % 4, y)
     fits = []
     for labels in (y, others):
-        pools = PoolFits(HeldOut(np.arange(60), labels, p, folds), TemperatureScaling())
+        pools = PoolFits(HeldOut(np.arange(60), labels, p, folds), TemperatureScaling(), 60)
         for part in parts:
             pools.add(part, 1.0, TemperatureScaling())
-        fits.append(pools.pool())
+        fits.append(pools.pool([]))
     for fold, same in enumerate((False, True, False)):
         weights, calibrators = (
             [getattr(fit.without[fold], name) for fit in fits]
@@ -97,6 +97,23 @@ def test_the_pool_of_a_fold_does_not_see_its_labels() -> None:
     inside = folds == 1
     expected = fits[0].without[1].apply(parts[:, inside])
     np.testing.assert_array_equal(fits[0].held_out.probabilities[inside], expected)
+
+
+def test_even_labels_count_as_their_class_does_among_the_predictions() -> None:
+    y = np.repeat([0, 1], 20)
+    folds = np.tile([0, 1], 20)
+    # One classifier tells the first class well, the other one the second class.
+    first = np.where(y == 0, 0.9, 0.45)
+    parts = [np.stack([p, 1 - p], 1) for p in (first, 1 - first[::-1])]
+    commonest = GivenProbabilities(np.tile([0.95, 0.05], (100, 1)))
+    weights = []
+    for labels in (y, np.append(y[:-2], [0, 0])):  # even, and drawn at random
+        pools = PoolFits(HeldOut(np.arange(40), labels, parts[0], folds), WEAK, 100)
+        for part in parts:
+            pools.add(part, 0.1, TemperatureScaling(0.0, 1e-6))
+        weights.append(pools.pool([commonest, commonest]).pool.weights)
+    assert weights[0][0] > 0.9
+    assert weights[1][0] < 0.8
 
 
 def test_a_stack_weighs_what_predicts_the_labels(task: Task) -> None:

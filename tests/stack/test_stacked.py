@@ -12,7 +12,7 @@ from nodecopy.classifiers.adapters import GivenProbabilities
 from nodecopy.graph import Graph
 from nodecopy.posterior import BayesianGCN, Posterior, average
 from nodecopy.problem.task import Task
-from nodecopy.stack.class_prior import estimated_factors, is_even
+from nodecopy.stack.class_prior import estimated_factors, is_even, label_weights
 from nodecopy.stack.component import Component
 from nodecopy.stack.pool import Pool
 from nodecopy.stack.stacked import StackedClassifier
@@ -184,6 +184,7 @@ def test_even_labels_count_as_their_class_does_among_the_predictions() -> None:
     assert not is_even(np.zeros(5, np.int64))
     alike = estimated_factors(held, truth)
     assert alike[0] < 1 < alike[1]
-    rare = estimated_factors(held, truth, others)
+    rare = estimated_factors(held, truth, label_weights(truth, others))
     assert rare[1] < 1 < rare[0]
-    np.testing.assert_allclose(estimated_factors(held, truth, np.full((9, 2), 0.5)), alike)
+    even = label_weights(truth, np.full((9, 2), 0.5))
+    np.testing.assert_allclose(estimated_factors(held, truth, even), alike)

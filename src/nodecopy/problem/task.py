@@ -177,6 +177,11 @@ class Task:
         return np.setdiff1d(self.train, self.guessed) if len(self.guessed) else self.train
 
     @property
+    def num_classified(self) -> int:
+        """How many nodes have classes, the first ones."""
+        return next(iter(self.node_types), self.graph.num_nodes)
+
+    @property
     def roles(self) -> NDArray[np.float32]:
         """What the positions of the nodes in the whole graph are described by [N, 5]."""
         if self.positions is not None:

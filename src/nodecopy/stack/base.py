@@ -111,7 +111,7 @@ class Stack:
         """
         return None
 
-    def _pools(self, labels: Any) -> Any:
+    def _pools(self, labels: Any, task: Task) -> Any:
         """Return what pools components that are added one by one, see `PoolFits`."""
         raise NotImplementedError
 

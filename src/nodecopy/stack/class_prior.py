@@ -12,7 +12,7 @@ to beat at label shift adaptation"):
 
 Random labels have the weight u = 1. Labels that are even by design, as many of each class, say
 nothing about shares; their weight is that of their class among the predictions,
-u_i ∝ Σ_j p_jk / n_k with k = y_i.
+u_i ∝ Σ_j p_jk / n_k with k = y_i. Weights of a pool and temperatures are fitted with it, too.
 
 Where the shares π of the classes are known, predictions of all nodes add up to them instead:
 
@@ -84,18 +84,38 @@ def is_even(truth: NDArray[np.int64]) -> bool:
     return bool(chi_square < _EVEN * (len(counts) - 1))
 
 
+def label_weights(truth: NDArray[np.int64], others: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return the weight u of each label, one on average [n].
+
+    Args:
+        truth: the labels [n].
+        others: what is predicted for nodes without a label [m, K].
+
+    >>> others = np.array([[0.9, 0.1], [0.7, 0.3]])
+    >>> label_weights(np.array([0, 0, 1, 1]), others).round(2).tolist()
+    [1.6, 1.6, 0.4, 0.4]
+    >>> label_weights(np.array([0, 0, 0, 1]), others).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+    u = np.ones(len(truth))
+    if is_even(truth):
+        shares = np.maximum(others.mean(0), _LEAST_SHARE)
+        u = shares[truth] / np.bincount(truth)[truth]
+        u /= u.mean()
+    return u
+
+
 def estimated_factors(
     probabilities: NDArray[np.floating],
     truth: NDArray[np.int64],
-    others: NDArray[np.floating] | None = None,
+    weights: NDArray[np.floating] | None = None,
 ) -> NDArray[np.float64]:
     """Return the factors m of the classes [K] with which held-out labels [n] are most likely.
 
     Args:
         probabilities: what was predicted for them [n, K].
         truth: the labels [n]. A class that none of them has keeps the factor one.
-        others: what was predicted for nodes without a label [m, K], if labels are even by design;
-            None if they were drawn at random.
+        weights: u, see `label_weights` [n]; None is one.
 
     >>> even = np.full((8, 2), 0.5)
     >>> estimated_factors(even, np.array([0, 0, 0, 0, 0, 0, 0, 1])).round(2).tolist()
@@ -106,12 +126,8 @@ def estimated_factors(
     k = probabilities.shape[1]
     step = max(-(-probabilities.size // _MOST_ENTRIES), 1)
     log_p = np.log(np.maximum(probabilities[::step], _LEAST_SHARE))
+    u = (np.ones(len(truth)) if weights is None else weights)[::step]
     truth = truth[::step]
-    u = np.ones(len(truth))
-    if others is not None:
-        shares = np.maximum(others.mean(0), _LEAST_SHARE)
-        u = shares[truth] / np.bincount(truth)[truth]
-        u /= u.mean()
     counts = np.bincount(truth, u, minlength=k)
 
     def loss(log_factors: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:

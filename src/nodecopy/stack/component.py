@@ -168,7 +168,7 @@ class TaskFits:
     def transferring(self) -> Any:
         """Return the pool of those that serve a graph of other nodes; None if there are none."""
         used = [one.transfers for one in self.full]
-        return self.pools.pool(used) if self.pools.total(used) > 0 else None
+        return self.pools.pool(self.full, used) if self.pools.total(used) > 0 else None
 
     def component(self, number: int) -> list[Fitted]:
         """Return the fits of one component: to all labels, and to each fold."""
@@ -176,7 +176,7 @@ class TaskFits:
 
     def pooled(self) -> list[Fitted]:
         """Return the pool of all components so far; in each fold, the pool without its labels."""
-        nested = self.pools.pool()
+        nested = self.pools.pool(self.full)
         folds = zip(nested.without, zip(*self.in_folds, strict=True), strict=True)
         return [_pooled(nested.pool, self.full), *(_pooled(pool, fits) for pool, fits in folds)]
 
@@ -188,7 +188,7 @@ class ComponentFits:
         tasks: all labels of each.
         seed: of the fits to all labels.
         folds: the labels without those of each fold, of each task.
-        pools: returns what pools components, given the labels that are held out.
+        pools: returns what pools components, given the labels that are held out of a task.
         executor: where components are fitted.
         reliable: the graph with edges weighted by their reliability.
 
@@ -201,11 +201,12 @@ class ComponentFits:
         tasks: Sequence[Task],
         seed: int,
         folds: Sequence[Folds],
-        pools: Callable[[Any], Any],
+        pools: Callable[[Any, Task], Any],
         executor: Executor,
         reliable: Graph,
     ) -> None:
-        self.tasks = [TaskFits(one, pools(one.labels)) for one in folds]
+        each = zip(folds, tasks, strict=True)
+        self.tasks = [TaskFits(one, pools(one.labels, task)) for one, task in each]
         in_folds = zip(*(one.tasks for one in folds), strict=True)
         self._labels = _Tasks([tuple(tasks), *in_folds], [seed, *folds[0].seeds])
         self._components: list[Component] = []

@@ -190,8 +190,8 @@ class NumberPoolFits:
         self._counts.append(count)
         self._predicted.append(predictions[:, 0])
 
-    def pool(self) -> NestedNumberPool:
-        """Return the pool of all regressors so far."""
+    def pool(self, fits: Sequence[Fitted]) -> NestedNumberPool:
+        """Return the pool of all regressors so far; their fits to all labels play no part."""
         each, labels, counts = np.array(self._predicted), self._labels, np.array(self._counts)
         values, deviation = np.empty(len(labels.nodes)), np.empty(len(labels.nodes))
         for fold in range(labels.num_folds):
@@ -286,11 +286,11 @@ class StackedRegressor(Stack):
             folds.append(folds_of(part, held, seed))
         return folds
 
-    def _pools(self, labels: HeldOutNumbers) -> NumberPoolFits:
+    def _pools(self, labels: HeldOutNumbers, task: Task) -> NumberPoolFits:
         return NumberPoolFits(labels)
 
     def _fitted(self, fits: TaskFits, task: Task, parts: dict[str, Any]) -> FittedNumberStack:
-        nested = fits.pools.pool()
+        nested = fits.pools.pool(fits.full)
         errors = np.array([p[:, 0] - nested.held_out.truth for p in fits.predictions])
         return FittedNumberStack(
             held_out=nested.held_out, pool=nested.pool, errors=errors, scale=Scale(), **parts

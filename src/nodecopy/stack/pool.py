@@ -4,10 +4,13 @@ Wolpert (1992), "Stacked generalization"; the linear pool of Yao, Vehtari, Simps
 (2018), "Using stacking to average Bayesian predictive distributions", with a Dirichlet prior that
 keeps the weights near given ones while labels are few:
 
-    p = g(Σ_c w_c g_c(p_c)),   w = argmax  (1 - 1/m) Σ_i log Σ_c w_c g_c(p_c)(y_i) + Σ_c a_c log w_c
+    p = g(Σ_c w_c g_c(p_c)),
+    w = argmax  (1 - 1/m) Σ_i u_i log Σ_c w_c g_c(p_c)(y_i) + Σ_c a_c log w_c
 
 where m is the median number of labels per class: the labels of a small class say less about other
-nodes. Each classifier has its own calibrator g_c, fitted first; g calibrates the pool.
+nodes. Each classifier has its own calibrator g_c, fitted first; g calibrates the pool. Labels that
+are even by design have the weights u of `nodecopy.stack.class_prior.label_weights`, by shares that
+the first pool predicts with u = 1.
 
 Weights and g_c have seen the labels that g is fitted to. So they are also fitted without each fold
 of the labels in turn, and g calibrates the predictions that these pools make for that fold (nested
@@ -25,10 +28,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.classifiers import Posterior
+from nodecopy.classifiers import Fitted, Posterior
 from nodecopy.classifiers.posterior import PARTS, entropy
 from nodecopy.core.errors import ModelError
 from nodecopy.core.saving import savable
+from nodecopy.stack.class_prior import is_even, label_weights
 from nodecopy.stack.held_out import HeldOut
 from nodecopy.stack.temperature import Calibrator, FittedCalibrator
 
@@ -36,6 +40,8 @@ _ITERATIONS = 500
 
 # Nodes that are pooled at a time.
 _BLOCK = 2**14
+# Probabilities beyond which evenly spaced nodes stand for all in shares of classes.
+_MOST_ENTRIES = 2**20
 
 
 @savable
@@ -121,15 +127,15 @@ class PoolFits:
     Args:
         labels: those that are held out; their predictions are not read.
         calibrator: of the pool.
+        num_classified: how many nodes have classes, the first ones.
     """
 
-    def __init__(self, labels: HeldOut, calibrator: Calibrator) -> None:
+    def __init__(self, labels: HeldOut, calibrator: Calibrator, num_classified: int) -> None:
         self._labels, self._calibrator = labels, calibrator
-        self._counts = list[float]()
-        inside = [labels.folds == fold for fold in range(labels.num_folds)]
-        everything = np.ones(len(labels.truth), bool)
-        self._chosen = [_Chosen(labels.truth, ~fold, fold) for fold in inside]
-        self._chosen.append(_Chosen(labels.truth, everything, ~everything))
+        self._num_classified, self._weights = num_classified, np.ones(len(labels.truth))
+        self._counts, self._added = list[float](), list[tuple[NDArray[np.float64], Calibrator]]()
+        self._weighted = not is_even(labels.truth)
+        self._chosen = self._choices()
 
     def add(self, predictions: NDArray[np.float64], count: float, calibrator: Calibrator) -> None:
         """Add a classifier.
@@ -140,6 +146,7 @@ class PoolFits:
             calibrator: of its probabilities.
         """
         self._counts.append(count)
+        self._added.append((predictions, calibrator))
         for chosen in self._chosen:
             chosen.add(predictions, calibrator)
 
@@ -147,15 +154,45 @@ class PoolFits:
         """Return what the counts of some of the classifiers add up to."""
         return float(np.dot(self._counts, used))
 
-    def pool(self, used: Sequence[bool] | None = None) -> NestedPool:
-        """Return the pool of all classifiers so far, or of some: others have a weight of zero."""
-        truth, counts = self._labels.truth, np.array(self._counts)
-        counts = counts if used is None else counts * used
+    def pool(self, fits: Sequence[Fitted], used: Sequence[bool] | None = None) -> NestedPool:
+        """Return the pool of all classifiers so far, or of some: others have a weight of zero.
+
+        Args:
+            fits: of the classifiers to all labels; the first pool weights the labels by them.
+            used: which classifiers.
+        """
+        if not self._weighted:
+            self._weight_labels(fits)
+        counts = np.array(self._counts)
+        return self._pool(counts if used is None else counts * used)
+
+    def _choices(self) -> list[_Chosen]:
+        """Return what is to be fitted to all labels but those of each fold, and to all."""
+        folds = (self._labels.folds == fold for fold in range(self._labels.num_folds))
+        nothing = np.zeros(len(self._labels.truth), bool)
+        return [_Chosen(self._labels.truth, ~out, self._weights) for out in (*folds, nothing)]
+
+    def _weight_labels(self, fits: Sequence[Fitted]) -> None:
+        """Let each label count as its class does among predictions, now and from now on."""
+        labels, nodes = self._labels, np.arange(self._num_classified)
+        others = np.setdiff1d(nodes, np.concatenate([labels.nodes, labels.single]))
+        others = others if len(others) else nodes
+        others = others[:: -(-len(others) * labels.probabilities.shape[1] // _MOST_ENTRIES)]
+        pool = self._pool(np.array(self._counts)).pool
+        predicted = pool.apply(np.stack([one.probabilities[others] for one in fits]))
+        self._weights, self._weighted = label_weights(labels.truth, predicted), True
+        self._chosen = self._choices()
+        for chosen in self._chosen:
+            for given in self._added:
+                chosen.add(*given)
+
+    def _pool(self, counts: NDArray[np.float64]) -> NestedPool:
+        truth = self._labels.truth
         mixture = np.empty_like(self._labels.probabilities)
         *folds, everything = ((one, one.weights(counts)) for one in self._chosen)
         for one, weights in folds:
             mixture[one.others] = _weighted_sum(weights, one.predicted)
-        fitted = self._calibrator.fit(mixture, truth)
+        fitted = self._calibrator.fit(mixture, truth, self._weights)
         pools = [Pool(weights, tuple(one.calibrators), fitted) for one, weights in folds]
         pool = Pool(everything[1], tuple(everything[0].calibrators), fitted)
         held_out = replace(self._labels, probabilities=fitted.apply(mixture))
@@ -165,6 +202,11 @@ class PoolFits:
 class _Chosen:
     """What is fitted to some of the labels, and predicted for the others.
 
+    Args:
+        truth: the labels [n].
+        fitted_to: which of them it is fitted to [n].
+        weights: u [n].
+
     Attributes:
         others: which labels are predicted [n].
         calibrators: g_c of each classifier.
@@ -172,16 +214,20 @@ class _Chosen:
     """
 
     def __init__(
-        self, truth: NDArray[np.int64], fitted_to: NDArray[np.bool_], others: NDArray[np.bool_]
+        self,
+        truth: NDArray[np.int64],
+        fitted_to: NDArray[np.bool_],
+        weights: NDArray[np.float64],
     ) -> None:
         self._fitted_to, self._truth = fitted_to, truth[fitted_to]
+        self._weights = weights[fitted_to] / (weights[fitted_to].mean() if fitted_to.any() else 1)
         self._likelihoods = list[NDArray[np.float64]]()  # g_c(p_c)(y_i)
-        self.others = others
+        self.others = ~fitted_to
         self.calibrators, self.predicted = list[FittedCalibrator](), list[NDArray[np.float64]]()
 
     def add(self, predictions: NDArray[np.float64], calibrator: Calibrator) -> None:
         p, truth = predictions[self._fitted_to], self._truth
-        fitted = calibrator.fit(p, truth)
+        fitted = calibrator.fit(p, truth, self._weights)
         self.calibrators.append(fitted)
         self._likelihoods.append(fitted.apply(p)[np.arange(len(truth)), truth])
         self.predicted.append(fitted.apply(predictions[self.others]))
@@ -189,21 +235,23 @@ class _Chosen:
     def weights(self, counts: NDArray[np.floating]) -> tuple[float, ...]:
         """Return w."""
         sizes = np.bincount(self._truth)
-        worth = 0.0
+        worth = self._weights
         if len(self._truth):
-            worth = 1.0 - 1.0 / max(float(np.median(sizes[sizes > 0])), 1.0)
+            worth = worth * (1.0 - 1.0 / max(float(np.median(sizes[sizes > 0])), 1.0))
         return tuple(stacking_weights(np.array(self._likelihoods), counts, worth).tolist())
 
 
 def stacking_weights(
-    likelihoods: NDArray[np.floating], counts: NDArray[np.floating], worth: float = 1.0
+    likelihoods: NDArray[np.floating],
+    counts: NDArray[np.floating],
+    worth: NDArray[np.floating] | float = 1.0,
 ) -> NDArray[np.float64]:
     """Return w [C] by expectation-maximisation.
 
     Args:
         likelihoods: p_c(y_i) of each classifier and label [C, n].
         counts: a [C] of the Dirichlet prior.
-        worth: the weight of a label, at most one.
+        worth: the weight of each label [n], or of all.
 
     >>> stacking_weights(np.array([[0.9, 0.8], [0.1, 0.2]]), np.array([1.0, 1.0])).round(2).tolist()
     [0.72, 0.28]
@@ -215,7 +263,7 @@ def stacking_weights(
     for _ in range(_ITERATIONS):
         responsibility = weights[:, None] * likelihoods  # [C, n]
         responsibility /= np.maximum(responsibility.sum(0), 1e-300)
-        new = worth * responsibility.sum(1) + prior
+        new = (worth * responsibility).sum(1) + prior
         new /= new.sum()
         if np.abs(new - weights).max() < 1e-9:
             break

@@ -25,7 +25,7 @@ from nodecopy.stack.base import FittedStack, Stack
 from nodecopy.stack.class_prior import (
     class_factors,
     estimated_factors,
-    is_even,
+    label_weights,
     prior_shares,
     weighted,
 )
@@ -82,11 +82,11 @@ class StackedClassifier(Stack):
         given = part.graph, part.features, q, of_nodes
         return OwnClasses.fit(*given, self.edges.prior_precision)
 
-    def _pools(self, labels: HeldOut) -> PoolFits:
-        return PoolFits(labels, self.calibrator)
+    def _pools(self, labels: HeldOut, task: Task) -> PoolFits:
+        return PoolFits(labels, self.calibrator, task.num_classified)
 
     def _fitted(self, fits: TaskFits, task: Task, parts: dict[str, Any]) -> FittedClassStack:
-        nested, other = fits.pools.pool(), fits.transferring()
+        nested, other = fits.pools.pool(fits.full), fits.transferring()
         right = np.array([fits.folds.labels.right_of(p) for p in fits.predictions])
         fitted = FittedClassStack(held_out=nested.held_out, pool=nested.pool, right=right, **parts)
         if other is None:
@@ -100,7 +100,7 @@ class StackedClassifier(Stack):
         return prior_shares(self.class_prior, counts)
 
     def _finished(self, fitted: FittedClassStack, task: Task) -> FittedClassStack:
-        shares, count = self._shares(task), next(iter(task.node_types), task.graph.num_nodes)
+        shares, count = self._shares(task), task.num_classified
         if shares is None:
             return fitted.with_estimated_factors(count)
         return fitted.with_shares(shares, count)
@@ -209,11 +209,10 @@ class FittedClassStack(FittedStack):
         p, truth, folds = self.held_out.probabilities, self.held_out.truth, self.held_out.folds
         if not len(truth):
             return self
+        others = self.held_out.unlabelled(self.probabilities[:count])
 
         def factors(known: NDArray[np.bool_]) -> NDArray[np.float64]:
-            even = is_even(truth[known])
-            others = self.held_out.unlabelled(self.probabilities[:count]) if even else None
-            return estimated_factors(p[known], truth[known], others)
+            return estimated_factors(p[known], truth[known], label_weights(truth[known], others))
 
         predicted = np.empty_like(p)
         for fold in range(self.held_out.num_folds):

@@ -2,11 +2,12 @@
 
 Guo, Pleiss, Sun and Weinberger (2017), "On calibration of modern neural networks":
 
-    p_T ∝ p^(1/T),   T = argmin  Σ_i Σ_k -t_ik log p_T(k | i)  +  (log T - μ)² / 2σ²
+    p_T ∝ p^(1/T),   T = argmin  Σ_i u_i Σ_k -t_ik log p_T(k | i)  +  (log T - μ)² / 2σ²
 
-over n held-out labels, with smoothed targets t_ik = (1 - δ) [k = y_i] + δ / K, δ = 1 / 2 (n + 2):
-even if all n labels were predicted correctly, other nodes need not be. The prior
-log T ~ N(μ, σ²) decides without labels. T > 0 keeps the order of the classes.
+over n held-out labels of weights u, one on average, with smoothed targets
+t_ik = (1 - δ) [k = y_i] + δ / K, δ = 1 / 2 (n + 2): even if all n labels were predicted correctly,
+other nodes need not be. The prior log T ~ N(μ, σ²) decides without labels. T > 0 keeps the order of
+the classes.
 """
 
 from __future__ import annotations
@@ -55,9 +56,18 @@ class Calibrator(Protocol):
     """
 
     def fit(
-        self, probabilities: NDArray[np.floating], truth: NDArray[np.int64]
+        self,
+        probabilities: NDArray[np.floating],
+        truth: NDArray[np.int64],
+        weights: NDArray[np.floating] | None = None,
     ) -> FittedCalibrator:
-        """Fit the map to held-out predictions [n, K] and their labels [n]; n may be zero."""
+        """Fit the map to held-out predictions.
+
+        Args:
+            probabilities: what was predicted [n, K]; n may be zero.
+            truth: the labels [n].
+            weights: how much each label counts, one on average [n]; None is one.
+        """
         ...
 
 
@@ -69,8 +79,13 @@ class TemperatureScaling(Settings):
     location: float = 0.0
     spread: Positive = 0.7
 
-    def fit(self, probabilities: NDArray[np.floating], truth: NDArray[np.int64]) -> Temperature:
-        """Fit T to held-out probabilities [n, K] and their labels [n].
+    def fit(
+        self,
+        probabilities: NDArray[np.floating],
+        truth: NDArray[np.int64],
+        weights: NDArray[np.floating] | None = None,
+    ) -> Temperature:
+        """Fit T to held-out probabilities [n, K] and their labels [n], with weights u [n].
 
         The likelihood has one maximum in 1/T and the prior one in log T; the maximum of their
         product lies between the two, so a bounded search finds it.
@@ -80,6 +95,7 @@ class TemperatureScaling(Settings):
         if len(truth) == 0:
             return Temperature(float(np.exp(self.location)))
         step = -(-np.size(probabilities) // _MOST_ENTRIES)
+        u = (np.ones(len(truth)) if weights is None else weights)[::step]
         log_p, truth = _log(probabilities[::step]), truth[::step]
         smoothing = _SMOOTHING / (len(truth) + 2)
 
@@ -90,7 +106,7 @@ class TemperatureScaling(Settings):
             target = (1 - smoothing) * of_label + smoothing * scores.mean(-1)
             log_likelihood = target - np.log(np.exp(scores).sum(-1))
             penalty = ((log_temperature - self.location) / self.spread) ** 2 / 2
-            return float(-log_likelihood.sum() + penalty)
+            return float(-(u * log_likelihood).sum() + penalty)
 
         bounds = self.location - _SEARCH_WIDTH, self.location + _SEARCH_WIDTH
         best = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-6})
