@@ -95,7 +95,7 @@ class ClassDescriptions:
         They are those of the nodes that their descriptions fit best, as many as the other classes
         have labels, in the median.
         """
-        known = task.labels[: next(iter(task.node_types), task.graph.num_nodes)] >= 0
+        known = task.labels[: task.num_classified] >= 0
         counts = np.bincount(task.labels[task.train], minlength=task.num_classes)
         p = self._fit(task).probabilities[: len(known)]
         p[known] = 0.0
