@@ -99,10 +99,10 @@ class ClassDescriptions:
         counts = np.bincount(task.labels[task.train], minlength=task.num_classes)
         p = self._fit(task).probabilities[: len(known)]
         p[known] = 0.0
-        wanted = int(np.median(counts[counts > 0]))
+        count = int(np.median(counts[counts > 0]))
         guessed, labels = list[int](), task.labels.copy()
         for k in np.flatnonzero(counts == 0).tolist():
-            best = np.argsort(-p[:, k], kind="stable")[:wanted]
+            best = np.argsort(-p[:, k], kind="stable")[:count]
             best = best[(p[best].argmax(1) == k) | (best == best[0])]
             labels[best], p[best] = k, 0.0
             guessed += best.tolist()
