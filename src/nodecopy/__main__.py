@@ -1,5 +1,6 @@
 """The program: ``nodecopy``, or ``python -m nodecopy``."""
 
+import gc
 import os
 import sys
 import threading
@@ -7,6 +8,7 @@ import threading
 
 def run() -> int:
     """Run the command line of this process and return its exit code."""
+    gc.set_threshold(10_000)  # imports make many objects and no garbage to look for among them
     try:
         from nodecopy.cli import main  # takes a moment, in which Ctrl-C may come
 

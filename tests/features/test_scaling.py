@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from nodecopy import NodeCopyClassifier
 from nodecopy.features.matrix import stored_by_content
-from nodecopy.features.scaling import scaling_of
+from nodecopy.features.scaling import Scaling, scaling_of
 from nodecopy.graph import Graph
 from tests.problems import make_task, short_gcn, true_labels
 
@@ -28,6 +28,14 @@ def test_rows_are_scaled_or_left_as_they_are():
     scaled = scaling_of(UNITS, "rows").apply(ALONE, UNITS)
     assert np.allclose(np.abs(scaled).sum(1), 1)
     assert scaling_of(UNITS, "none").apply(ALONE, UNITS) is UNITS
+
+
+def test_scaled_features_cannot_change_so_that_what_follows_from_them_is_kept():
+    blocks = Scaling(scale=np.array([1.0, 2.0, 2.0]), num_features=3)
+    for scaling in (scaling_of(UNITS, "columns"), scaling_of(UNITS, "rows"), blocks):
+        scaled = scaling.apply(ALONE, UNITS)
+        values = scaled.data if sp.issparse(scaled) else scaled
+        assert not values.flags.writeable
 
 
 COUNTS = RNG.poisson(0.1, (50, 20)).astype(np.float32)

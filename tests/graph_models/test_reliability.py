@@ -13,7 +13,7 @@ from nodecopy.features.kernel_map import KernelMap
 from nodecopy.features.matrix import structural_features
 from nodecopy.graph import Graph
 from nodecopy.graph_models import EdgeReliability, OwnClasses
-from nodecopy.graph_models.reliability import FittedReliability
+from nodecopy.graph_models.reliability import FittedReliability, similarity_of
 from nodecopy.read.synthetic import planted_partition
 
 NODES = 300
@@ -95,6 +95,16 @@ def test_the_row_of_a_hub_is_not_copied_for_each_of_its_edges() -> None:
         reliability.append(1 / (1 + np.exp(-cosine)))
     # Each leaf has one edge: it is weighted among those of the hub alone.
     assert weights[5] / weights[leaves] == pytest.approx(reliability[0] / reliability[1])
+
+
+def test_columns_of_long_rows_may_come_in_any_order() -> None:
+    x = sp.random_array((4, 2000), density=0.4, format="csr", dtype=np.float32, rng=0)
+    reversed_rows = sp.csr_array(x @ sp.eye_array(2000, dtype=np.float32))
+    assert not reversed_rows.has_sorted_indices
+    pairs = np.array([[0, 1], [2, 3]])
+    similar = similarity_of(x, None, None)(pairs)
+    assert similar.min() > 0.1
+    assert similarity_of(reversed_rows, None, None)(pairs) == pytest.approx(similar)
 
 
 def test_edges_between_classes_that_own_columns_tell_count_less() -> None:

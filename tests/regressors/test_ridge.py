@@ -102,9 +102,8 @@ def test_terms_add_up_to_the_number(name):
     (fitted,) = regressor.fit([task], [1])
     nodes = np.array([0, 5, 88])
     near = Neighbourhood(task.graph, task.features, labels=task.train)
-    for node, terms in zip(
-        nodes, fitted.terms(near, Contrast(nodes, 0, 1, fitted.outputs)), strict=True
-    ):
+    of = Contrast(nodes, np.zeros(3, np.int64), np.ones(3, np.int64), fitted.outputs)
+    for node, terms in zip(nodes, fitted.terms(near, of), strict=True):
         total = sum(value for (source, _), value in terms.items() if source != "labelled node")
         assert total == pytest.approx(fitted.values[node], abs=1e-4)
 

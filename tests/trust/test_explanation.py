@@ -23,6 +23,7 @@ from nodecopy.problem.problem import Problem
 from nodecopy.problem.task import Task
 from nodecopy.read.synthetic import planted_partition
 from nodecopy.stack.stacked import FittedStack
+from nodecopy.trust import explainer
 from nodecopy.trust.explainer import named_views, parts_of
 from nodecopy.trust.explanation import Explanation, Row
 from tests.problems import make_task, networkx_graph, short_gcn
@@ -73,6 +74,18 @@ def test_evidence_adds_up_to_the_log_odds(kind: str):
             assert why.to_frame()["share"].sum() == pytest.approx(1.0, abs=1e-3)
 
 
+def test_nodes_are_explained_together_as_each_alone(monkeypatch: pytest.MonkeyPatch):
+    task, _ = problem("words")
+    result = fitted(task).result_
+    monkeypatch.setattr(explainer, "_MOST_ENTRIES", 3 * 90)  # so that there are two chunks
+    for together in result.explanations(NODES):
+        (alone,) = result.explanations([together.node])
+        assert (together.label, together.against) == (alone.label, alone.against)
+        evidence = {(row.source, row.name): row.log_odds for row in alone.evidence}
+        learnt = {(row.source, row.name): row.log_odds for row in together.evidence}
+        assert learnt == pytest.approx(evidence, abs=1e-5)
+
+
 def test_json_holds_a_waterfall_that_ends_at_the_odds():
     task, _ = problem("words")
     clf = fitted(task)
@@ -98,9 +111,10 @@ def test_json_holds_a_waterfall_that_ends_at_the_odds():
 def test_every_component_of_the_default_but_the_average_is_explained_exactly():
     task, _ = problem("words")
     clf, nodes = fitted(task), np.array(NODES)
+    a, b = np.array([[0, 1, 2, 0, 0], [1, 2, 0, 2, 1]])
     assert isinstance(clf.model_, FittedStack)
     for part in parts_of(clf.model_, task.graph, clf.result_.given.scaled)[1:]:
-        of = Contrast(nodes, 0, 1, part.probabilities)
+        of = Contrast(nodes, a, b, part.probabilities)
         each = part.fitted.terms(part.near, of)
         for terms, odds in list(zip(each, of.log_odds, strict=True))[:-1]:  # the last has no word
             total = sum(value for (source, _), value in terms.items() if source != "labelled node")
@@ -111,14 +125,14 @@ def test_terms_of_a_diffusion_are_its_logit_and_what_is_lost_without_a_neighbour
     task, _ = problem("words")
     one_hop = fit_one(DiffusionClassifier(Diffusion(0.3, hops=1)), task)
     near = Neighbourhood(task.graph, task.features)
-    of = Contrast(np.array([40]), 2, 0, one_hop.probabilities)
+    of = Contrast(*np.array([[40], [2], [0]]), one_hop.probabilities)
     (terms,) = one_hop.terms(near, of)
     assert sum(terms.values()) == pytest.approx(of.log_odds[0], abs=1e-5)
     for neighbour in task.graph.neighbours(40).tolist():
         kept = (np.arange(90) != neighbour).astype(np.float32)
         features = sp.csr_array(sp.diags_array(kept) @ task.features)
         p = one_hop.predict(task.graph, features).probabilities
-        lost = of.log_odds[0] - Contrast(np.array([40]), 2, 0, p).log_odds[0]
+        lost = of.log_odds[0] - Contrast(*np.array([[40], [2], [0]]), p).log_odds[0]
         assert lost == pytest.approx(terms["neighbour", neighbour], abs=1e-5)
 
 
@@ -127,7 +141,7 @@ def test_the_logit_of_a_linear_model_is_a_sum_over_labels():
     task, _ = problem("words")
     linear = fit_one(DiffusionClassifier(), task)
     near = Neighbourhood(task.graph, task.features, labels=task.train)
-    of = Contrast(np.array([40]), 2, 0, linear.probabilities)
+    of = Contrast(*np.array([[40], [2], [0]]), linear.probabilities)
     (terms,) = linear.terms(near, of)
     learnt = [value for (source, _), value in terms.items() if source == "labelled node"]
     rows = Diffusion().rows(near, np.append(task.train, 40)).double().numpy()

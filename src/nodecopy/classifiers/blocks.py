@@ -210,13 +210,13 @@ class FittedBlocks(Fitted):
             q[near.nodes[there]] = self.before[there]
         aligned = align_relations(near.graph.built, self.relations)
         graphs = aligned.relations.values() or [aligned]
-        delta = self.feature_weights[:, of.a] - self.feature_weights[:, of.b]
-        each = [near.own_columns(node, delta) for node in of.nodes.tolist()]
+        each = near.own_columns(of, self.feature_weights)
         for graph, affinity in zip(graphs, self.affinity, strict=True):
             rows = graph.take_rows(of.nodes)
-            around = q[rows.indices]
-            likely = np.maximum(around @ affinity[[of.a, of.b]].T, _LEAST_AFFINITY)
-            values = self.edge_weight * np.log(likely[:, 0] / likely[:, 1])
+            around, ends = q[rows.indices], np.repeat([of.a, of.b], np.diff(rows.indptr), axis=1)
+            likely = [np.einsum("ek,ek->e", around, affinity[one]) for one in ends]
+            a, b = np.maximum(likely, _LEAST_AFFINITY)
+            values = self.edge_weight * np.log(a / b)
             values *= np.ptp(around, axis=1) >= _UNINFORMATIVE
             values = values if rows.weights is None else values * rows.weights
             for at, terms in enumerate(each):

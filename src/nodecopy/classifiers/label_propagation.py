@@ -143,14 +143,12 @@ class SpreadLabels(Fitted):
 
     def terms(self, near: Neighbourhood, of: Contrast) -> list[Terms]:
         """Return what comes over each edge of F_a - F_b, as parts of the log-odds."""
-        lead = np.zeros(near.graph.num_nodes)
-        lead[self.nodes if near.nodes is None else near.nodes[self.nodes]] = (
-            self.labels[:, of.a] - self.labels[:, of.b]
-        )
-        each = []
-        walks = first_edges(near.adjacency, self.model.coefficients, lead, of.nodes)
-        for node, odds, (own, terms) in zip(of.nodes, of.log_odds.tolist(), walks, strict=True):
-            terms["own label", 0] = own * float(lead[node])
+        labels, each = np.zeros((near.graph.num_nodes, len(of.classes))), []
+        labelled = self.nodes if near.nodes is None else near.nodes[self.nodes]
+        labels[labelled] = self.labels[:, of.classes]
+        walks = first_edges(near.adjacency, self.model.coefficients, labels, of)
+        for odds, (lead, own, terms) in zip(of.log_odds.tolist(), walks, strict=True):
+            terms["own label", 0] = own * lead
             total = sum(terms.values())
             nonzero = abs(total) > _LEAST
             parts: Terms = {key: odds * part / total for key, part in terms.items() if nonzero}

@@ -134,14 +134,15 @@ class FittedPlaces(Fitted):
         else:
             x = comparable(near.features, self.rarity)
             similar = similarities(x[old], old, x, self.neighbours, of.nodes)[of.nodes]
-        p = of.probabilities[of.nodes]
-        gap = p[:, of.a] - p[:, of.b]
-        scale = np.divide(of.log_odds, gap, out=1 / p[:, of.a], where=np.abs(gap) > 1e-9)
+        p_a, p_b = of.both
+        gap = p_a - p_b
+        scale = np.divide(of.log_odds, gap, out=1 / p_a, where=np.abs(gap) > 1e-9)
+        scale /= np.maximum(similar.sum(1), 1e-30)
         each: list[Terms] = []
-        for at, factor in enumerate((scale / np.maximum(similar.sum(1), 1e-30)).tolist()):
+        for at, (factor, a, b) in enumerate(zip(scale.tolist(), of.a, of.b, strict=True)):
             part = slice(similar.indptr[at], similar.indptr[at + 1])
             nodes, weights = similar.indices[part], similar.data[part]
-            values = factor * weights * (known[nodes, of.a] - known[nodes, of.b])
+            values = factor * weights * (known[nodes, a] - known[nodes, b])
             pairs = zip(old[nodes].tolist(), values.tolist(), strict=True)
             each.append({("similar node", node): value for node, value in pairs})
         return each

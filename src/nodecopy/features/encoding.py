@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,7 +132,7 @@ class Encoder:
         single = self.only is not None and len(self.only.widths) == 1
         return () if single else self.widths_by_type
 
-    @property
+    @cached_property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the columns of X [D]."""
         return tuple(

@@ -17,6 +17,7 @@ from nodecopy.core.saving import savable
 from nodecopy.features.matrix import (
     FeatureMatrix,
     few_rows,
+    frozen,
     has_units,
     row_blocks,
     row_normalised,
@@ -63,19 +64,24 @@ class Scaling:
         return self.scale is not None and self.shift is None
 
     def apply(self, graph: Graph, features: FeatureMatrix) -> FeatureMatrix:
-        """Return features on the scale that a model was fitted to [N, D]."""
+        """Return features on the scale that a model was fitted to [N, D], read-only.
+
+        So what follows from them is computed once (`nodecopy.core.kept`).
+        """
         if self.rows:
             return row_normalised(features)
         if self.scale is None:
             return features
         if self.shift is None:
             weights = sp.diags_array((1 / self.scale).astype(np.float32))
-            return sp.csr_array(sp.csr_array(features) @ weights)
+            sparse = sp.csr_array(sp.csr_array(features) @ weights)
+            sparse.data = frozen(sparse.data)
+            return sparse
         values = features if isinstance(features, np.ndarray) else features.toarray()
         scaled = np.empty(values.shape, np.float32)
         for block in row_blocks(len(values), _BLOCK):
             scaled[block] = (values[block].astype(np.float64) - self.shift) / self.scale
-        return scaled
+        return frozen(scaled)
 
 
 def scaling_of(features: FeatureMatrix, normalise: Normalise) -> Scaling:

@@ -28,7 +28,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -392,10 +392,17 @@ def _file_digests(folder: Path) -> dict[str, str]:
     digests = {}
     for file in sorted(folder.rglob("*")):
         if file.suffix in _SUFFIXES and file.is_file():
-            with file.open("rb") as content:
-                digest = hashlib.file_digest(content, "sha256").hexdigest()
+            state = file.stat()
+            digest = _file_digest(file, state.st_size, state.st_mtime_ns)
             digests[file.relative_to(folder).as_posix()] = digest
     return digests
+
+
+@cache
+def _file_digest(file: Path, size: int, changed: int) -> str:
+    """Return the SHA-256 of a file, computed once for its size and time of change."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def _checked(vectors: Any, count: int) -> NDArray[np.float64]:

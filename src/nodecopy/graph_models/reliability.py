@@ -300,7 +300,7 @@ def _pair_products(x: Any) -> Similarity:
     rank = np.full(len(counts), -1)
     rank[long_rows] = np.arange(len(long_rows))
     held = x[long_rows]
-    # Sorted, since the columns of a row are.
+    held.sort_indices()  # those of scaled blocks of columns come in any order
     keys = np.repeat(np.arange(len(long_rows)), np.diff(begins)) * x.shape[1] + held.indices
 
     def looked_up(pairs: Pairs) -> NDArray[np.float64]:

@@ -134,18 +134,17 @@ class Diffusion(Settings, Network):
 
     def terms(self, weights: Weights, near: Neighbourhood, of: Contrast) -> list[Terms]:
         """Return the terms of Π X (W_a - W_b), exactly: own columns, and each edge of a node."""
-        delta = (weights["w"][:, of.a] - weights["w"][:, of.b])[:, None].float()
+        w = weights["w"].float()
         x = near.x if self.features else Identity(near.graph.num_nodes)
-        scores = x.times(delta)[:, 0].double().numpy()
-        columns, each = delta[:, 0].double().numpy(), []
-        walks = first_edges(near.adjacency, self.coefficients, scores, of.nodes)
-        for node, (own, terms) in zip(of.nodes.tolist(), walks, strict=True):
-            if self.features:
-                terms |= near.own_columns(node, own * columns)
-            else:
-                terms["position", 0] = own * float(scores[node])
-            each.append(terms)
-        return each
+        scores = x.times(w[:, of.classes]).double().numpy()
+        walks = first_edges(near.adjacency, self.coefficients, scores, of)
+        if not self.features:
+            return [terms | {("position", 0): own * score} for score, own, terms in walks]
+        columns = near.own_columns(of, w.numpy())
+        return [
+            terms | {column: own * value for column, value in added.items()}
+            for (_, own, terms), added in zip(walks, columns, strict=True)
+        ]
 
     def rows(self, near: Neighbourhood, nodes: NDArray[np.int64]) -> Tensor:
         """Return rows of Π X, or of Π where X = I [n, D]."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, starmap
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -115,36 +115,57 @@ class Neighbourhood:
         """X with rows of length one."""
         return kept_features(self.features, torch.device("cpu"))
 
-    def own_columns(self, node: int, weights: NDArray[np.floating]) -> Terms:
-        """Return what each column of a node adds, given weights of the columns [D]."""
-        row = sp.csr_array(unit_rows(self.features[np.array([node])]))
-        values = row.data.astype(np.float64) * weights[row.indices]
-        one = row.indices < self.together
-        columns, each = row.indices[~one].tolist(), values[~one].tolist()
-        first: Terms = {("column", 0): float(values[one].sum())} if one.any() else {}
-        return first | {("column", d): v for d, v in zip(columns, each, strict=True)}
+    def own_columns(self, of: Contrast, weights: NDArray[np.floating]) -> list[Terms]:
+        """Return what each column of each node adds, given weights of the columns [D, K]."""
+        rows = sp.csr_array(unit_rows(self.features[of.nodes]))
+        a, b = np.repeat([of.a, of.b], np.diff(rows.indptr), axis=1)
+        values = rows.data.astype(np.float64)
+        values *= weights[rows.indices, a] - weights[rows.indices, b]
+        each = list[Terms]()
+        for entries in starmap(slice, pairwise(rows.indptr.tolist())):
+            columns, added = rows.indices[entries], values[entries]
+            one = columns < self.together
+            first: Terms = {("column", 0): float(added[one].sum())} if one.any() else {}
+            others = zip(columns[~one].tolist(), added[~one].tolist(), strict=True)
+            each.append(first | {("column", d): value for d, value in others})
+        return each
 
 
 class Contrast(NamedTuple):
-    """What is to be explained: class a against class b, at nodes with these probabilities.
+    """What is to be explained: class a against class b at each node, with these probabilities.
 
     Attributes:
         nodes: which [n].
-        a: the class that is preferred.
-        b: the class that it is compared with.
+        a: the class that is preferred at each [n].
+        b: the class that it is compared with [n].
         probabilities: of the fit that is explained, of every node [N, K].
     """
 
     nodes: NDArray[np.int64]
-    a: int
-    b: int
+    a: NDArray[np.int64]
+    b: NDArray[np.int64]
     probabilities: NDArray[np.floating]
 
     @property
+    def classes(self) -> NDArray[np.int64]:
+        """The classes that are compared at any node, ascending [C]."""
+        return np.union1d(self.a, self.b)
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """Where a and b of each node are among the `classes` [2, n]."""
+        return np.searchsorted(self.classes, [self.a, self.b])
+
+    @property
+    def both(self) -> NDArray[np.float64]:
+        """The probabilities of a and b at each node [2, n]."""
+        return self.probabilities[self.nodes, np.array([self.a, self.b])].astype(np.float64)
+
+    @property
     def log_odds(self) -> NDArray[np.float64]:
-        """The logarithm of p_a / p_b at each of the nodes [n]."""
-        p = np.maximum(self.probabilities[self.nodes][:, [self.a, self.b]].astype(float), LEAST)
-        result: NDArray[np.float64] = np.log(p[:, 0] / p[:, 1])
+        """The logarithm of p_a / p_b at each node [n]."""
+        p_a, p_b = np.maximum(self.both, LEAST)
+        result: NDArray[np.float64] = np.log(p_a / p_b)
         return result
 
 
@@ -171,13 +192,14 @@ def label_terms(network: Diffusion, w: Tensor, near: Neighbourhood, of: Contrast
         gram.diagonal().add_(_RIDGE * gram.diagonal().mean())
         near.labelled[network] = rows, torch.linalg.pinv(gram, hermitian=True)
     rows, inverse = near.labelled[network]
-    delta = (w[:, of.a] - w[:, of.b]).double()
+    learnt = inverse @ (rows @ w[:, of.classes].double())  # [L, C]
+    a, b = of.places
     at = network.rows(near, of.nodes).double()
     if near.nodes is not None and not network.features:
         at = at[:, torch.as_tensor(near.nodes)]
     similar = at @ rows.T  # [n, L]
     similar -= similar.mean(1, keepdim=True)
-    values, nodes = (similar * (inverse @ (rows @ delta))).tolist(), labels.tolist()
+    values, nodes = (similar * (learnt[:, a] - learnt[:, b]).T).tolist(), labels.tolist()
     return [
         {("labelled node", node): value for node, value in zip(nodes, each, strict=True)}
         for each in values
@@ -188,32 +210,35 @@ def first_edges(
     adjacency: sp.csr_array[np.float32],
     coefficients: NDArray[np.float64],
     scores: NDArray[np.float64],
-    nodes: NDArray[np.int64],
-) -> Iterator[tuple[float, Terms]]:
-    """Yield for each node the weight of its score, and what comes over each edge.
+    of: Contrast,
+) -> Iterator[tuple[float, float, Terms]]:
+    """Yield for each node s_j, its weight, and what comes over each edge.
 
     Args:
         adjacency: Â [N, N].
         coefficients: c [T + 1].
-        scores: s [N].
-        nodes: j.
+        scores: X W of the classes that are compared [N, C]; s is the difference of two columns.
+        of: what to explain.
     """
     hops = len(coefficients) - 1
-    rows = adjacency[nodes]
+    rows, own_scores = adjacency[of.nodes], np.subtract(*scores[of.nodes, of.places])
     counts = np.diff(rows.indptr)
-    away = rows.indices != np.repeat(nodes, counts)
+    away = rows.indices != np.repeat(of.nodes, counts)
+    a, b = np.repeat(of.places, counts, axis=1)
     kept = [rows.data[s:e] @ ~away[s:e] for s, e in pairwise(rows.indptr.tolist())]  # Â_jj
     stays = np.array(kept, np.float64)[:, None] ** np.arange(hops + 1)
     terms = np.zeros(len(away))
     for t in range(hops):
         scores = np.asarray(adjacency @ scores) if t else scores  # Âᵗ s
         weights = stays[:, : hops - t] @ coefficients[t + 1 :]
-        terms += np.repeat(weights, counts) * scores[rows.indices]
+        leads = scores[rows.indices, a] - scores[rows.indices, b]
+        terms += np.repeat(weights, counts) * leads
     terms *= rows.data
-    for at, own in enumerate((stays @ coefficients).tolist()):
-        entries = slice(rows.indptr[at], rows.indptr[at + 1])
-        others = away[entries] & (hops > 0)
-        yield own, terms_of_edges(rows.indices[entries][others], terms[entries][others])
+    entries = starmap(slice, pairwise(rows.indptr.tolist()))
+    own = zip(own_scores.tolist(), (stays @ coefficients).tolist(), entries, strict=True)
+    for score, weight, part in own:
+        others = away[part] & (hops > 0)
+        yield score, weight, terms_of_edges(rows.indices[part][others], terms[part][others])
 
 
 def terms_of_edges(others: NDArray[np.integer], terms: NDArray[np.float64]) -> Terms:

@@ -84,14 +84,12 @@ class SpreadNumbers(FittedNumbers):
 
     def terms(self, near: Neighbourhood, of: Contrast) -> list[Terms]:
         """Return what comes over each edge, as parts of the difference from the mean."""
-        mean, lead = float(self.known.mean()), np.zeros(near.graph.num_nodes)
-        lead[self.nodes if near.nodes is None else near.nodes[self.nodes]] = self.known - mean
-        each, coefficients = [], self.spread.coefficients
-        walks = first_edges(near.adjacency, coefficients, lead, of.nodes)
-        for node, value, (own, terms) in zip(
-            of.nodes, of.probabilities[of.nodes, 0].tolist(), walks, strict=True
-        ):
-            terms["own label", 0] = own * float(lead[node])
+        mean, leads = float(self.known.mean()), np.zeros((near.graph.num_nodes, 2))
+        leads[self.nodes if near.nodes is None else near.nodes[self.nodes], 0] = self.known - mean
+        each, values = [], of.probabilities[of.nodes, 0].tolist()
+        walks = first_edges(near.adjacency, self.spread.coefficients, leads, of)
+        for value, (lead, own, terms) in zip(values, walks, strict=True):
+            terms["own label", 0] = own * lead
             total = sum(terms.values())
             scale = (value - mean) / total if abs(total) > 1e-12 else 0.0
             parts: Terms = {key: scale * part for key, part in terms.items()}

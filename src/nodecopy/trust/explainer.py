@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from nodecopy.classifiers import Fitted
 from nodecopy.core.errors import shortened
-from nodecopy.features.matrix import FeatureMatrix
+from nodecopy.features.matrix import FeatureMatrix, row_blocks
 from nodecopy.graph import Graph
 from nodecopy.nn.evidence import (
     LEAST,
@@ -45,6 +45,8 @@ from nodecopy.trust.explanation import Explanation, Row
 
 # Log-odds and leads below this are zero.
 _LEAST = 1e-9
+# Entries of a dense matrix of all nodes and those that are explained at a time.
+_MOST_ENTRIES = 2**24
 # Labelled texts that the meaning of a text is described by, and their length.
 _SIMILAR_TEXTS, _TEXT, _CLASS = 2, 60, 20
 
@@ -105,8 +107,11 @@ class Explainer:
 
     def explain(self, nodes: Sequence[int]) -> list[Explanation]:
         """Return why nodes have their class, given their numbers."""
+        size = max(_MOST_ENTRIES // self._given.num_nodes, 1)
+        chunks = row_blocks(len(nodes), size)
+        leads = (lead for at in chunks for lead in self._leads(np.array(nodes[at], np.int64)))
         explanations = []
-        for node, lead in zip(nodes, self._leads(np.array(nodes, np.int64)), strict=True):
+        for node, lead in zip(nodes, leads, strict=True):
             a, b = self._given.classes[[lead.a, lead.b]].tolist()
             rows = named_views(self._given, node, lead.terms, lead.labels)
             name = node_name(self._given, node)
@@ -114,7 +119,7 @@ class Explainer:
         return explanations
 
     def _leads(self, nodes: NDArray[np.int64]) -> list[Lead]:
-        """Return the leads of some nodes; those of a pair of classes cost little more than one."""
+        """Return the leads of some nodes [n], by way of a few dense matrices [N, n]."""
         each = [part.calibrated(nodes) for part in self._parts]
         mixed = np.sum([part.weight * p for part, p in zip(self._parts, each, strict=True)], 0)
         pooled = final = mixed
@@ -125,22 +130,20 @@ class Explainer:
             if self._stack.factors is not None:
                 final = weighted(pooled, self._stack.factors)
                 prior = np.log(np.maximum(self._stack.factors, LEAST))
-        order = np.argsort(-final, axis=1, kind="stable")[:, :2]
-        leads: dict[int, Lead] = {}
-        for a, b in np.unique(order, axis=0).tolist():
-            here = np.flatnonzero((order == [a, b]).all(1))
-            views = _pooled_terms(self._parts, [p[here] for p in each], nodes[here], a, b)
-            for at, views_of_one in zip(here.tolist(), views, strict=True):
-                lead = mixed[at, a] - mixed[at, b]
-                scale = 2 / max(mixed[at, a] + mixed[at, b], LEAST)
-                if abs(lead) > _LEAST:
-                    scale = _log_odds(pooled[at], a, b) / lead
-                odds, shares = _log_odds(final[at], a, b), float(prior[a] - prior[b])
-                terms, labels = (_totalled(one, scale, shares, odds) for one in views_of_one)
-                if kernel is not None:
-                    terms = by_column(kernel, self._given.scaled, int(nodes[at]), terms)
-                leads[at] = Lead(a, b, (float(final[at, a]), float(final[at, b])), terms, labels)
-        return [leads[at] for at in range(len(nodes))]
+        pairs = np.argsort(-final, axis=1, kind="stable")[:, :2]
+        leads, views = [], _pooled_terms(self._parts, each, nodes, pairs)
+        for at, ((a, b), views_of_one) in enumerate(zip(pairs.tolist(), views, strict=True)):
+            lead = mixed[at, a] - mixed[at, b]
+            scale = 2 / max(mixed[at, a] + mixed[at, b], LEAST)
+            if abs(lead) > _LEAST:
+                scale = _log_odds(pooled[at], a, b) / lead
+            odds, shares = _log_odds(final[at], a, b), float(prior[a] - prior[b])
+            terms, labels = (_totalled(one, scale, shares, odds) for one in views_of_one)
+            if kernel is not None:
+                terms = by_column(kernel, self._given.scaled, int(nodes[at]), terms)
+            probabilities = float(final[at, a]), float(final[at, b])
+            leads.append(Lead(a, b, probabilities, terms, labels))
+        return leads
 
 
 def parts_of(model: Fitted, graph: Graph, features: FeatureMatrix, together: int = 0) -> list[Part]:
@@ -195,19 +198,18 @@ def _pooled_terms(
     parts: list[Part],
     calibrated: list[NDArray[np.float64]],
     nodes: NDArray[np.int64],
-    a: int,
-    b: int,
+    pairs: NDArray[np.int64],
 ) -> list[tuple[Terms, Terms]]:
     """Return what each term of each component adds to the lead of p_mix; and each label."""
     pooled: list[tuple[Terms, Terms]] = [({}, {}) for _ in nodes]
     for part, p in zip(parts, calibrated, strict=True):
         if part.weight == 0:
             continue
-        of = Contrast(nodes, a, b, part.probabilities)
-        each = part.fitted.terms(part.near, of)
-        gap, odds = p[:, a] - p[:, b], of.log_odds
-        limit = (p[:, a] + p[:, b]) / 2
-        scale = part.weight * np.divide(gap, odds, out=limit, where=np.abs(odds) > _LEAST)
+        of = Contrast(nodes, pairs[:, 0], pairs[:, 1], part.probabilities)
+        each, odds = part.fitted.terms(part.near, of), of.log_odds
+        p_a, p_b = np.take_along_axis(p, pairs, 1).T
+        limit = (p_a + p_b) / 2
+        scale = part.weight * np.divide(p_a - p_b, odds, out=limit, where=np.abs(odds) > _LEAST)
         for totals, terms, log_odds, factor in zip(pooled, each, odds, scale, strict=True):
             add_terms(totals, terms, log_odds, factor)
     return pooled

@@ -124,10 +124,11 @@ class NumberExplainer:
     def _views(self, nodes: NDArray[np.int64]) -> list[tuple[Terms, Terms]]:
         """Return the sum of the terms of all components; and by labels."""
         totals: list[tuple[Terms, Terms]] = [({}, {}) for _ in nodes]
+        first = np.zeros_like(nodes)
         for part in self._parts:
             if part.weight == 0:
                 continue
-            of = Contrast(nodes, 0, 1, part.probabilities)
+            of = Contrast(nodes, first, first + 1, part.probabilities)
             values = np.asarray(part.probabilities)[nodes, 0].tolist()
             each = part.fitted.terms(part.near, of)
             for both, terms, value in zip(totals, each, values, strict=True):
