@@ -12,7 +12,7 @@ to beat at label shift adaptation"):
 
 Random labels have the weight u = 1. Labels that are even by design, as many of each class, say
 nothing about shares; their weight is that of their class among the predictions,
-u_i ∝ Σ_j p_jk / n_k with k = y_i. Weights of a pool and temperatures are fitted with it, too.
+u_i ∝ Σ_j p_jk / n_k with k = y_i.
 
 Where the shares π of the classes are known, predictions of all nodes add up to them instead:
 

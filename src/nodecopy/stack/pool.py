@@ -9,8 +9,9 @@ keeps the weights near given ones while labels are few:
 
 where m is the median number of labels per class: the labels of a small class say less about other
 nodes. Each classifier has its own calibrator g_c, fitted first; g calibrates the pool. Labels that
-are even by design have the weights u of `nodecopy.stack.class_prior.label_weights`, by shares that
-the first pool predicts with u = 1.
+are even by design have weights u halfway between one and those of
+`nodecopy.stack.class_prior.label_weights`, by shares that the first pool predicts with u = 1: fewer
+labels count then, and their noise does.
 
 Weights and g_c have seen the labels that g is fitted to. So they are also fitted without each fold
 of the labels in turn, and g calibrates the predictions that these pools make for that fold (nested
@@ -180,7 +181,8 @@ class PoolFits:
         others = others[:: -(-len(others) * labels.probabilities.shape[1] // _MOST_ENTRIES)]
         pool = self._pool(np.array(self._counts)).pool
         predicted = pool.apply(np.stack([one.probabilities[others] for one in fits]))
-        self._weights, self._weighted = label_weights(labels.truth, predicted), True
+        self._weights = (1 + label_weights(labels.truth, predicted)) / 2
+        self._weighted = True
         self._chosen = self._choices()
         for chosen in self._chosen:
             for given in self._added:

@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from nodecopy.classifiers.blocks import adjacency_operator, class_affinity
+from nodecopy.core.machine import one_thread
 from nodecopy.core.rng import stream
 from nodecopy.features.matrix import (
     FeatureMatrix,
@@ -138,7 +139,8 @@ class PairEvidence:
         root = sp.diags_array(np.sqrt(self.graph.degrees + 1.0).astype(np.float32))
         inverse = sp.diags_array((1 / np.sqrt(self.graph.degrees + 1.0)).astype(np.float32))
         normalised = root @ _walk(self.graph) @ inverse
-        vectors, values, _ = randomized_svd(normalised, count, n_iter=4, random_state=0)
+        with one_thread():  # many small products: threads would wait for each other
+            vectors, values, _ = randomized_svd(normalised, count, n_iter=4, random_state=0)
         return _unit(vectors * values)
 
     @cached_property
