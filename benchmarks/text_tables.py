@@ -15,6 +15,7 @@ one fine-tunes the model first.
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import time
 import warnings
@@ -361,7 +362,8 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     chosen = arguments(LARGE, __doc__).parse_args()
     for part in (NOTHING, LARGE, SMALL, TUNED):
-        asked = chosen.labels and set(chosen.labels) & set(part.labels)  # type: ignore[arg-type]
-        if asked or not chosen.labels:
-            found = compute(part, chosen)
+        own = tuple(part.labels)
+        asked = [n for n in chosen.labels or own if n in own]
+        if asked:
+            found = compute(part, argparse.Namespace(**vars(chosen) | {"labels": asked}))
     publish(tables(found), chosen.page)
