@@ -177,6 +177,14 @@ def test_a_node_is_shown_with_what_is_known_of_it(tables: Tables, opened: Opened
     assert session.search(" ") == []
 
 
+def test_nodes_of_files_of_ids_alone_are_shown(tables: Tables, opened: Opened) -> None:
+    ids = tables.folder / "ids.csv"
+    ids.write_text("".join(f"{name}\n" for name in ("id", *tables.truth)), encoding="utf-8")
+    session = opened(replace(tables.settings("given.csv"), nodes=(str(ids),)))
+    settled(session)
+    assert session.view("p00")["columns"] == []
+
+
 def test_when_all_suggestions_are_put_aside_there_are_new_ones(
     tables: Tables, opened: Opened
 ) -> None:

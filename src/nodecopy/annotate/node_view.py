@@ -79,6 +79,8 @@ class NodeRows:
                 return
             titles = {at: title.strip() for at, title in enumerate(table.names)}
             others = [at for at in titles if at != id and types.get(titles[at]) != "skip"]
+            if not others:
+                return
             self._db.load(name, table, [Column("id", id), *(Column(f"w{at}", at) for at in others)])
         except (DatasetError, FormatError):
             return

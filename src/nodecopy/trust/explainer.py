@@ -288,13 +288,16 @@ def node_name(given: Problem, number: int) -> Hashable:
 
 
 def _similar_texts(given: Problem, node: int) -> str:
-    """Name the labelled texts whose meaning is most similar to that of a node."""
-    assert given.texts is not None  # that they are known by their meaning
-    named = [
-        f"“{shorten(str(given.texts[one]), _TEXT, placeholder=' …')}”, "
-        f"{shortened(str(given.classes[given.labels[one]]), _CLASS)}"
-        for one in given.similar_texts(node, _SIMILAR_TEXTS).tolist()
-    ]
+    """Name the labelled texts whose meaning is most similar to that of a node.
+
+    A model from a file has no texts: their nodes are named.
+    """
+    named = []
+    for one in given.similar_texts(node, _SIMILAR_TEXTS).tolist():
+        text = f"that of {node_name(given, one)}"
+        if given.texts is not None:
+            text = f"“{shorten(str(given.texts[one]), _TEXT, placeholder=' …')}”"
+        named.append(f"{text}, {shortened(str(given.classes[given.labels[one]]), _CLASS)}")
     return f"most like {'; and '.join(named)}" if named else ""
 
 
