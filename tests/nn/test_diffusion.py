@@ -90,13 +90,14 @@ def test_members_on_one_graph_and_on_several_agree() -> None:
     assert not torch.allclose(mixed.times(w)[1], together.times(w)[1])
 
 
-@pytest.mark.parametrize("kind", ["sparse", "dense", "identity"])
+@pytest.mark.parametrize("kind", ["sparse", "filled", "dense", "identity"])
 def test_rows_of_many_nodes_are_those_of_each(kind: str) -> None:
     n, device = 50_000, torch.device("cpu")
     path = Graph.from_edges(n, np.stack([np.arange(n - 1), np.arange(1, n)], 1))
     x = sp.random_array((n, 6), density=0.2, rng=np.random.default_rng(0), dtype=np.float32).tocsr()
     parts = {
         "sparse": Features(x, device),
+        "filled": Features(sp.csr_array(sp.hstack([x, x[:, :2].toarray() + 1.0])), device),
         "dense": Features(x.toarray(), device),
         "identity": Identity(n),
     }
@@ -122,6 +123,16 @@ def test_alpha_is_a_probability(settings: dict[str, object]) -> None:
         Diffusion(**settings)
     with pytest.raises(ModelError, match="hops must be .* got -1"):
         Diffusion(hops=-1)
+
+
+def test_filled_columns_of_sparse_features_have_the_products_of_dense_ones() -> None:
+    rng, device = np.random.default_rng(0), torch.device("cpu")
+    x = rng.random((50, 9)) * (rng.random((50, 9)) < [1, 0.9, 0.1, 0.1, 0, 0.7, 0.2, 0.1, 0.1])
+    mixed, dense = Features(sp.csr_array(x.astype(np.float32)), device), Features(x, device)
+    w, h = (torch.as_tensor(rng.normal(size=(n, 4)).astype(np.float32)) for n in (9, 50))
+    torch.testing.assert_close(mixed.times(w), dense.times(w))
+    torch.testing.assert_close(mixed.transposed_times(h), dense.transposed_times(h))
+    torch.testing.assert_close(mixed.column_squares(), dense.column_squares())
 
 
 def test_features_read_in_blocks_give_the_products_of_all_at_once(monkeypatch):

@@ -26,6 +26,8 @@ from nodecopy.graph.operators import check_index
 
 # Dense features of more rows than this are read in blocks of rows.
 _WHOLE_ROWS, _BLOCK_ROWS = 2**16, 2**14
+# Columns of a sparse X are dense if more than this share of their entries is not zero.
+_FILLED = 0.5
 
 
 class SparseOperator:
@@ -95,6 +97,7 @@ class SparseOperator:
 class Features:
     """X, sparse or dense, with rows of length one, and its products with narrow matrices.
 
+    Columns of a sparse X that are mostly filled, such as those of the meaning of texts, are dense.
     Blocks of many dense rows are scaled or computed (`MappedRows`) on demand, so that no second X
     is ever held.
 
@@ -108,13 +111,12 @@ class Features:
         self._features: FeatureMatrix | None = features
         self._device = device
         self._sparse: SparseOperator | None = None
+        self._filled: Tensor | None = None
         self._computed: MappedRows | None = None
         self._kept: Tensor | None = None
         if sp.issparse(features):
-            x: Any = unit_rows(features)
-            parts = x.indptr, x.indices, x.data.astype(np.float32)
-            self._sparse = SparseOperator(*parts, x.shape[1], device)
             self._features = None
+            self._divide(sp.csr_array(unit_rows(features)))
             return
         rows = max(features.shape[0], 1)
         self._whole = rows <= _WHOLE_ROWS
@@ -127,16 +129,19 @@ class Features:
 
     @property
     def dense(self) -> bool:
-        """Whether zeros are stored, too."""
-        return self._sparse is None
+        """Whether products have dense parts."""
+        return self._sparse is None or self._filled is not None
 
     def times(self, w: Tensor) -> Tensor:
         """Return X W [N, K]."""
         if self._sparse is not None:
-            return self._sparse.matmul(w.contiguous())
+            product = self._sparse.matmul(w.contiguous())
+            if self._filled is not None:
+                product.addmm_(self._columns, w[self._filled])
+            return product
         if self._computed is not None:
-            product = self._computed.unit_times(w.cpu().numpy())
-            return torch.as_tensor(product, device=self._device)
+            computed = self._computed.unit_times(w.cpu().numpy())
+            return torch.as_tensor(computed, device=self._device)
         products = [self._rows(block) @ w for block in self._blocks]
         return products[0] if len(products) == 1 else torch.cat(products)
 
@@ -145,17 +150,38 @@ class Features:
         if self._sparse is None:
             return torch.stack([(self._rows(block) ** 2).sum(0) for block in self._blocks]).sum(0)
         sums = torch.zeros_like(self._sparse.values[:1]).repeat(self.num_columns)
-        return sums.index_add_(0, self._sparse.columns, self._sparse.values**2)
+        sums.index_add_(0, self._sparse.columns, self._sparse.values**2)
+        if self._filled is not None:
+            sums[self._filled] = (self._columns**2).sum(0)
+        return sums
 
     def transposed_times(self, h: Tensor) -> Tensor:
         """Return Xᵀ H [D, n]."""
         if self._sparse is not None:
-            return self._sparse.flipped.matmul(h)
+            product = self._sparse.flipped.matmul(h)
+            if self._filled is not None:
+                product[self._filled] = self._columns.T @ h
+            return product
         first, *others = self._blocks
         total = self._rows(first).T @ h[first]
         for block in others:
             total += self._rows(block).T @ h[block]
         return total
+
+    def _divide(self, x: sp.csr_array) -> None:
+        """Divide a sparse X into columns that are mostly filled, if any, and the others."""
+        counts = np.bincount(x.indices, minlength=x.shape[1])
+        filled = np.flatnonzero(counts > _FILLED * x.shape[0])
+        if len(filled):
+            columns = x[:, filled].toarray().astype(np.float32)
+            self._columns = torch.as_tensor(columns, device=self._device)
+            self._filled = torch.as_tensor(filled, device=self._device)
+            others = np.ones(x.shape[1], np.float32)
+            others[filled] = 0.0
+            x = sp.csr_array(x @ sp.diags_array(others))
+            x.eliminate_zeros()
+        parts = x.indptr, x.indices, x.data.astype(np.float32)
+        self._sparse = SparseOperator(*parts, x.shape[1], self._device)
 
     def _rows(self, block: slice) -> Tensor:
         """Return dense rows, scaled; a block that is all of X is kept."""
