@@ -48,6 +48,17 @@ def test_zeros_stay_finite(calibrator: Calibrator) -> None:
 
 
 @every
+def test_a_label_of_weight_two_counts_as_two(calibrator: Calibrator) -> None:
+    p, truth = sample(60)
+    twice = np.append(np.arange(60), np.arange(20))
+    u = np.where(np.arange(60) < 20, 1.5, 0.75)  # one on average
+    weighted, repeated = calibrator.fit(p, truth, u), calibrator.fit(p[twice], truth[twice])
+    np.testing.assert_allclose(weighted.apply(p), repeated.apply(p), atol=0.02)
+    with pytest.raises(AssertionError):
+        np.testing.assert_allclose(weighted.apply(p), calibrator.fit(p, truth).apply(p), atol=1e-3)
+
+
+@every
 def test_rows_and_the_order_of_labels_are_independent(calibrator: Calibrator) -> None:
     p, truth = sample(60)
     order = np.random.default_rng(0).permutation(60)

@@ -76,16 +76,54 @@ def test_described_classes_without_a_label_are_predicted_and_said_to_be_unchecke
     assert not np.isin(clf.held_out_.truth, [2]).any()
     assert [note for note in clf.result_.given.notes if note.endswith("unchecked: music")]
     estimate = clf.estimated_accuracy()
-    assert estimate.high - estimate.low > clf.result_.guessed_share > 0.25
+    assert estimate.high - estimate.low > clf.result_.unchecked_share > 0.25
     assert clf.predict(clf.suggest(1)).tolist() == ["music"]
     assert clf.novelty()[truth == "music"].mean() < without.novelty()[truth == "music"].mean()
     assert "unchecked: music" in clf.report(tmp_path / "page.html").path.read_text()
     clf.save(tmp_path / "model")
     loaded = NodeCopyClassifier.load(tmp_path / "model")
-    assert loaded.result_.unmet.tolist() == [False, False, True]
+    assert loaded.result_.unlabelled_classes.tolist() == [False, False, True]
     assert loaded.estimated_accuracy() == estimate
     clf.add_labels({2: "music"})
     assert "unchecked" not in " ".join(clf.result_.given.notes)
+
+
+def test_only_nodes_without_a_label_are_guessed():
+    frame, y, graph = sentences(60, topics=(GAMES, MAIL, SONGS))
+    truth = np.array(["games", "letters", "music"])[y]
+    others = np.flatnonzero(truth != "music")
+    labels = dict(zip(others.tolist(), truth[others].tolist(), strict=True))
+    labels |= {int(node): "games" for node in np.flatnonzero(truth == "music")[:-3]}
+    described = {np.str_(name): text for name, text in DESCRIBED.items()}
+    described |= {np.str_("music"): "song5 and the like"}
+    clf = classifier(class_descriptions=described).fit(graph, frame, labels)
+    assert clf.classes_.tolist() == ["games", "letters", "music"]
+    known = [clf.predict([node])[0] == label for node, label in labels.items()]
+    assert np.mean(known) > 0.7
+    assert len(clf.held_out_.nodes) == len(labels)
+    every = labels | {node: "letters" for node in range(60) if node not in labels}
+    assert classifier(class_descriptions=described).fit(graph, frame, every).held_out_ is not None
+
+
+def test_guessed_labels_are_explained_by_descriptions():
+    frame, y, graph = sentences(90, topics=(GAMES, MAIL, SONGS))
+    truth = np.array(["games", "letters", "music"])[y]
+    labels = {node: name for node, name in enumerate(truth[:24]) if name != "music"}
+    described = DESCRIBED | {"music": "song5 and the like"}
+    clf = classifier(class_descriptions=described).fit(graph, frame, labels)
+    for node in np.flatnonzero(truth == "music")[:5].tolist():
+        sources = {row.source for row in clf.explain(node).evidence}
+        assert "class name" in sources
+        assert "own label" not in sources
+
+
+def test_described_classes_have_no_share_among_the_labels():
+    frame, y, graph = sentences(60, topics=(GAMES, MAIL, SONGS))
+    labels = {node: name for node, name in enumerate(np.array(["a b", "c d", ""])[y[:24]]) if name}
+    clf = classifier(class_descriptions=["a b", "c d", "music"], class_prior="labels")
+    clf.fit(graph, frame, labels)
+    assert clf.classes_.tolist() == ["a b", "c d"]
+    assert [note for note in clf.result_.given.notes if note.endswith("not predicted: music")]
 
 
 def test_described_classes_that_no_fit_reads_are_not_predicted():

@@ -125,9 +125,10 @@ def test_alpha_is_a_probability(settings: dict[str, object]) -> None:
         Diffusion(hops=-1)
 
 
-def test_filled_columns_of_sparse_features_have_the_products_of_dense_ones() -> None:
+@pytest.mark.parametrize("filled", [[1, 0.9, 0.1, 0.1, 0, 0.7, 0.2, 0.1, 0.1], [1] * 9, [0] * 9])
+def test_filled_columns_of_sparse_features_have_the_products_of_dense_ones(filled) -> None:
     rng, device = np.random.default_rng(0), torch.device("cpu")
-    x = rng.random((50, 9)) * (rng.random((50, 9)) < [1, 0.9, 0.1, 0.1, 0, 0.7, 0.2, 0.1, 0.1])
+    x = rng.random((50, 9)) * (rng.random((50, 9)) < filled)
     mixed, dense = Features(sp.csr_array(x.astype(np.float32)), device), Features(x, device)
     w, h = (torch.as_tensor(rng.normal(size=(n, 4)).astype(np.float32)) for n in (9, 50))
     torch.testing.assert_close(mixed.times(w), dense.times(w))

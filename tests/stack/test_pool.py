@@ -19,6 +19,7 @@ from nodecopy.classifiers import (
 from nodecopy.core.errors import ModelError
 from nodecopy.features.kernel_map import KernelMap
 from nodecopy.problem.task import Task
+from nodecopy.stack.class_prior import label_weights
 from nodecopy.stack.component import Component
 from nodecopy.stack.held_out import HeldOut
 from nodecopy.stack.pool import Pool, PoolFits, stacking_weights
@@ -112,6 +113,14 @@ def test_even_labels_count_as_their_class_does_among_the_predictions() -> None:
         for part in parts:
             pools.add(part, 0.1, TemperatureScaling(0.0, 1e-6))
         weights.append(pools.pool([commonest, commonest]).pool.weights)
+    u = label_weights(y, commonest.probabilities)
+    likelihoods = np.stack([part[np.arange(40), y] for part in parts])
+    half, full = (
+        stacking_weights(likelihoods, np.full(2, 0.1), (1 - 1 / 20) * worth)
+        for worth in ((1 + u) / 2, u)
+    )
+    np.testing.assert_allclose(weights[0], half, atol=0.005)  # its shares are those of a first pool
+    assert abs(weights[0] - full).max() > 0.01
     assert weights[0][0] > 0.9
     assert weights[1][0] < 0.8
 

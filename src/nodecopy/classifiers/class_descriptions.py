@@ -92,24 +92,25 @@ class ClassDescriptions:
     def with_guesses(self, task: Task) -> Task:
         """Return the task with guessed labels of the classes that have none.
 
-        They are those of the nodes that their descriptions fit best, as many as the other classes
-        have labels, in the median.
+        They are those of the nodes without a label that their descriptions fit best, as many as
+        the other classes have labels, in the median.
         """
-        known = task.labels[: task.num_classified] >= 0
-        counts = np.bincount(task.labels[task.train], minlength=task.num_classes)
-        p = self._fit(task).probabilities[: len(known)]
-        p[known] = 0.0
-        count = int(np.median(counts[counts > 0]))
-        guessed, labels = list[int](), task.labels.copy()
-        for k in np.flatnonzero(counts == 0).tolist():
+        classes = np.setdiff1d(np.arange(task.num_classes), task.labels).tolist()
+        if not classes:
+            return task
+        free = np.flatnonzero(task.labels[: task.num_classified] < 0)
+        p = self._fit(task).probabilities[free]
+        count = int(np.median(np.unique(task.labels[task.train], return_counts=True)[1]))
+        labels = task.labels.copy()
+        for k in classes:
             best = np.argsort(-p[:, k], kind="stable")[:count]
-            best = best[(p[best].argmax(1) == k) | (best == best[0])]
-            labels[best], p[best] = k, 0.0
-            guessed += best.tolist()
-        nodes = np.sort(np.array(guessed, np.int64))
-        return replace(
-            task, labels=frozen(labels), train=np.union1d(task.train, nodes), guessed=nodes
-        )
+            best = best[p[best, k] > 0]  # others are guessed to be of another class
+            fits = p[best].argmax(1) == k
+            fits[:1] = True
+            labels[free[best[fits]]], p[best[fits]] = k, 0.0
+        guessed = np.flatnonzero(labels != task.labels)
+        train = np.union1d(task.train, guessed)
+        return replace(task, labels=frozen(labels), train=train, guessed=guessed)
 
     def _fit(self, task: Task) -> FittedDescriptions:
         from sklearn.linear_model import LogisticRegression

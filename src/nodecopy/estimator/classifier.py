@@ -31,7 +31,7 @@ from nodecopy.result import ClassResult
 from nodecopy.stack.class_prior import ClassPrior
 from nodecopy.trust.accuracy import EstimatedAccuracy
 
-_UNMET = "classes without a label"
+_UNLABELLED = "classes without a label"
 
 
 class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # type: ignore[misc]
@@ -63,8 +63,10 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # ty
             (`nodecopy.features.text_model`).
         class_descriptions: what the classes mean, {class: description}, or a list of names that
             say it. With a text model they are one more component, whose weight held-out labels
-            decide; without any label, predictions are guesses from them alone. None takes the
-            names of the classes, if all are words, and ``{}`` describes none.
+            decide. A class that is described and has no label is predicted, too, and is one of
+            ``classes_``; no label checks it. Without any label, predictions are guesses from
+            descriptions alone. None takes the names of the classes, if all are words, and ``{}``
+            describes none.
         random_state: a seed, a NumPy Generator or RandomState, or None for a fresh seed at each
             fit.
         progress: show a bar while fitting; None shows one on a terminal. A function is called with
@@ -137,7 +139,8 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # ty
 
         Columns are as ``classes_``; ``clf.classes_[sets[i]]`` are the labels in set i. Over all
         nodes, the share ``coverage`` of the sets holds the true label (what is promised, and what
-        is not: `nodecopy.trust.sets`). The label of `predict` is in every set.
+        is not: `nodecopy.trust.sets`); nodes that are predicted to be of a class without a label
+        are not among them. The label of `predict` is in every set.
         """
         check_fraction("coverage", coverage)
         return self._fitted().sets(coverage, self.predict_proba(nodes))
@@ -181,21 +184,24 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # ty
         """Fit to a problem; without any label, guess classes from their descriptions."""
         described, seed = self.class_descriptions or (), seed_of(self.random_state)
         if not described or np.any(given.labels >= 0):
-            return super()._fit(self._with_unmet(given))
+            return super()._fit(self._with_unlabelled(given))
         problem, model = guess_classes(given, described, self.text_model, seed)
         self.result_ = ClassResult(problem, model, self._arguments())
         return self
 
-    def _with_unmet(self, given: Problem) -> Problem:
+    def _with_unlabelled(self, given: Problem) -> Problem:
         """Return the problem with the classes that are described and have no label, and a note."""
-        unmet = [one for one in self.class_descriptions or () if one not in given.classes.tolist()]
-        notes = [note for note in given.notes if not note.startswith((GUESSES, _UNMET))]
-        if unmet:
-            alike = {type(one) for one in unmet} == {type(one) for one in given.classes.tolist()}
+        classes = given.classes.tolist()
+        others = [one for one in self.class_descriptions or () if one not in classes]
+        notes = [note for note in given.notes if not note.startswith((GUESSES, _UNLABELLED))]
+        if others:
+            alike = len({isinstance(one, str) for one in (*classes, *others)}) == 1
             reads = alike and reads_descriptions(self._check_arguments(), given)
+            reads = reads and self.class_prior != "labels"  # among which they have no share
             what = "predicted from their descriptions, unchecked" if reads else "not predicted"
-            notes.append(f"{_UNMET}, {what}: {listed(sorted(map(str, unmet))[:5], len(unmet))}")
-            given = given.with_classes(unmet) if reads else given
+            some = listed(sorted(map(str, others))[:5], len(others))
+            notes.append(f"{_UNLABELLED}, {what}: {some}")
+            given = given.with_classes(others) if reads else given
         return replace(given, notes=tuple(notes))
 
     def _method(self, given: Problem) -> tuple[NodeClassifier, Task]:

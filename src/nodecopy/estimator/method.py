@@ -198,9 +198,8 @@ def with_descriptions(
         return method, task
     classifier = ClassDescriptions.of(texts, given, text_model)
     component = Component(classifier, _DESCRIBED, name="class descriptions")
-    if np.any(np.bincount(task.labels[task.train], minlength=task.num_classes) == 0):
-        task = classifier.with_guesses(task)
-    return replace(method, components=(component, *method.components)), task
+    components = (component, *method.components)
+    return replace(method, components=components), classifier.with_guesses(task)
 
 
 def _matched(given: Problem, fitted: Problem) -> Numbers | None:

@@ -75,6 +75,7 @@ class Scaling:
         if self.shift is None:
             weights = sp.diags_array((1 / self.scale).astype(np.float32))
             sparse = sp.csr_array(sp.csr_array(features) @ weights)
+            sparse.sort_indices()
             sparse.data = frozen(sparse.data)
             return sparse
         values = features if isinstance(features, np.ndarray) else features.toarray()

@@ -261,14 +261,21 @@ class Graph:
             rows, columns = rows[once], columns[once]
         return np.stack([rows, columns], axis=1, dtype=np.int64)
 
-    def contains(self, sources: ArrayLike, targets: ArrayLike) -> NDArray[np.bool_]:
-        """Tell for each pair (u, v) whether v is in row u: a binary search, O(log E) a pair."""
+    def entries(self, sources: ArrayLike, targets: ArrayLike) -> NDArray[np.int64]:
+        """Return which stored entry each pair (u, v) is, -1 where v is not in row u.
+
+        A binary search, O(log E) a pair.
+        """
         rows, columns = np.asarray(sources, np.int64), np.asarray(targets, np.int64)
         keys = rows * self.num_nodes + columns
         if len(self._keys) == 0:
-            return np.zeros(keys.shape, bool)
+            return np.full(keys.shape, -1)
         place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        return np.asarray(self._keys[place] == keys)
+        return np.where(self._keys[place] == keys, place, -1)
+
+    def contains(self, sources: ArrayLike, targets: ArrayLike) -> NDArray[np.bool_]:
+        """Tell for each pair (u, v) whether v is in row u, see `entries`."""
+        return np.asarray(self.entries(sources, targets) >= 0)
 
     def to_scipy(self) -> sp.csr_array:
         """Return the adjacency matrix as a SciPy CSR array [N, N]; ones where it has no weights."""

@@ -144,20 +144,40 @@ class FittedReliability:
         return graph.reweighted(_among_edges_of_a_node(graph, squares))
 
     def _similarity(self, graph: Graph, features: FeatureMatrix) -> NDArray[np.float64]:
-        """Return s of every stored entry, kept for these features [nnz]."""
+        """Return s of every stored entry [nnz].
 
-        def make() -> NDArray[np.float64]:
-            similarity = similarity_of(features, self.rarity, self.kernel)
-            s = np.zeros(len(graph.indices))
-            for start in range(0, len(s), _BLOCK):
-                ends = entry_ends(graph, np.arange(start, min(start + _BLOCK, len(s))))
-                once = ends[:, 0] < ends[:, 1]
-                s[start : start + _BLOCK][once] = similarity(ends[once])
-            s += _matrix(graph, s).T.tocsr().data
-            return s
-
+        That of the first graph is kept for these features; others share most of its edges.
+        """
         rarity = None if self.rarity is None else bytes(self.rarity)
-        return kept(features, "edge similarity", make, graph, self.kernel, rarity)
+        known, s = kept(
+            features,
+            "edge similarity",
+            lambda: (graph, self._computed_similarity(graph, features)),
+            self.kernel,
+            rarity,
+        )
+        return s if known == graph else self._computed_similarity(graph, features, known, s)
+
+    def _computed_similarity(
+        self,
+        graph: Graph,
+        features: FeatureMatrix,
+        known: Graph | None = None,
+        of_known: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]:
+        """Compute s of every stored entry, or take it from those of a known graph [nnz]."""
+        similarity = similarity_of(features, self.rarity, self.kernel)
+        s = np.zeros(len(graph.indices))
+        for start in range(0, len(s), _BLOCK):
+            ends = entry_ends(graph, np.arange(start, min(start + _BLOCK, len(s))))
+            once = np.flatnonzero(ends[:, 0] < ends[:, 1])
+            if known is not None and of_known is not None:
+                place = known.entries(*ends[once].T)
+                s[start + once] = np.where(place >= 0, of_known[place], 0.0)
+                once = once[place < 0]
+            s[start + once] = similarity(ends[once])
+        s += _matrix(graph, s).T.tocsr().data
+        return s
 
     def _classes(
         self, features: FeatureMatrix, nodes: NDArray[np.int64] | None
@@ -300,7 +320,7 @@ def _pair_products(x: Any) -> Similarity:
     rank = np.full(len(counts), -1)
     rank[long_rows] = np.arange(len(long_rows))
     held = x[long_rows]
-    held.sort_indices()  # those of scaled blocks of columns come in any order
+    held.sort_indices()
     keys = np.repeat(np.arange(len(long_rows)), np.diff(begins)) * x.shape[1] + held.indices
 
     def looked_up(pairs: Pairs) -> NDArray[np.float64]:

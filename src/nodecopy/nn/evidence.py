@@ -48,6 +48,8 @@ Source = Literal[
     "labelled node",
 ]
 OF_NODES: tuple[Source, ...] = ("neighbour", "similar node", "labelled node")
+# What predictions are learnt from.
+OF_LABELS: tuple[Source, ...] = ("labelled node", "class prior", "class name")
 # Smaller probabilities are taken for this one.
 LEAST = 1e-30
 # Added to Z Zᵀ, as a share of its mean diagonal.

@@ -149,7 +149,7 @@ class Features:
         """Return the sum of squares of each column [D]."""
         if self._sparse is None:
             return torch.stack([(self._rows(block) ** 2).sum(0) for block in self._blocks]).sum(0)
-        sums = torch.zeros_like(self._sparse.values[:1]).repeat(self.num_columns)
+        sums = torch.zeros(self.num_columns, dtype=torch.float32, device=self._device)
         sums.index_add_(0, self._sparse.columns, self._sparse.values**2)
         if self._filled is not None:
             sums[self._filled] = (self._columns**2).sum(0)

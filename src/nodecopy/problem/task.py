@@ -6,7 +6,7 @@ method can read a test label, by mistake or otherwise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -158,18 +158,18 @@ class Task:
 
     def part(self, nodes: NDArray[np.int64]) -> Task:
         """Return the task on some of the nodes, all labelled ones among them, in their order."""
-        some = self.train, self.val, self.guessed
-        train, val, guessed = (np.searchsorted(nodes, chosen) for chosen in some)
-        labels = self.labels[nodes]
-        labels.flags.writeable = False
-        features, graph = self.features[nodes], self.graph.induced(nodes)
-        node_types = tuple(
-            np.diff(np.searchsorted(nodes, np.cumsum([0, *self.node_types]))).tolist()
+        ends = np.searchsorted(nodes, np.cumsum([0, *self.node_types]))
+        return replace(
+            self,
+            graph=self.graph.induced(nodes),
+            features=self.features[nodes],
+            labels=frozen(self.labels[nodes]),
+            train=np.searchsorted(nodes, self.train),
+            val=np.searchsorted(nodes, self.val),
+            guessed=np.searchsorted(nodes, self.guessed),
+            positions=Positions(self.graph, nodes),
+            node_types=tuple(np.diff(ends).tolist()),
         )
-        positions = Positions(self.graph, nodes)
-        k, values = self.num_classes, self.values
-        parts = graph, features, labels, train, val, k, positions, node_types, values, guessed
-        return Task(*parts)
 
     @property
     def known(self) -> NDArray[np.int64]:

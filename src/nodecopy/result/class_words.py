@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 _BINS = 20
 # Below this many held-out labels, a reliability diagram shows chance more than calibration.
 _FEW_HELD_OUT = 100
+_UNCHECKED = (
+    "Nothing checks the sets of nodes that are predicted to be of a class without a label. "
+)
 # Classes that a table of mistakes has at most, and rows of the list in its place.
 _MATRIX, _PAIRS = 15, 20
 # Below this confidence a prediction is unsure; classes with a smaller share are not named for it.
@@ -152,7 +155,7 @@ class ClassWords(Words):
         share = f"{missing.share:.0%} ± {2 * missing.error:.0%}"  # two standard errors
         if missing.share == 0:
             share = f"at most {2 * missing.error:.0%}"
-        if self._of.unmet.any():
+        if self._of.unlabelled_classes.any():
             share = f"beside the described ones, {share}"
         sets = ", and no prediction set covers these" if missing.share > 0 else ""
         return (
@@ -299,9 +302,11 @@ class ClassWords(Words):
             f", and {1 - missing:.0%} are the most that can, as classes without a label have the "
             "rest"
         )
+        nodes, unchecked = ("the other", _UNCHECKED) if result.unchecked_share else ("all", "")
         sentence = (
-            f"The set of a node holds its most probable classes, as many as it takes for {coverage}"
-            f" of all sets to hold the true class{most * (result.coverage > 1 - missing)}; "
+            f"{unchecked}The set of a node holds its most probable classes, as many as it takes "
+            f"for {coverage} of {nodes} sets to hold the true class"
+            f"{most * (result.coverage > 1 - missing)}; "
             f"they have {sizes.mean():.2f} classes on average. The "
             "rate is an average over nodes, if labels were drawn at random; it is not promised for "
             "a single node or class, nor where somebody chose what to label."

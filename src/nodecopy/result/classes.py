@@ -112,31 +112,44 @@ class ClassResult(Result):
         """Return the estimated accuracy on the nodes without a label, and its interval."""
         held = self.checked_held_out
         others = held.unlabelled(self.probabilities)
-        met = others[~self.unmet[others.argmax(1)]]
-        given = held.probabilities, held.truth, met if len(met) else others, level
+        checked = others[~self.unlabelled_classes[others.argmax(1)]]
         return estimate_accuracy(
-            *given, self.representative, self.missing_mass, self._guessed_share(others)
+            held.probabilities,
+            held.truth,
+            checked if len(checked) else others,
+            level,
+            self.representative,
+            self.missing_mass,
+            self._unchecked_share(others),
         )
 
     @cached_property
-    def unmet(self) -> NDArray[np.bool_]:
+    def unlabelled_classes(self) -> NDArray[np.bool_]:
         """Which classes have no label: they are predicted from their descriptions [K]."""
         return ~np.isin(np.arange(len(self.classes)), self.given.labels)
 
     @property
-    def guessed_share(self) -> float:
-        """The share of nodes without a label that are predicted to be of such a class."""
-        return self._guessed_share(self.probabilities[self.without_label])
+    def unchecked_share(self) -> float:
+        """The share G of nodes without a label that are predicted to be of such a class."""
+        return self._unchecked_share(self.probabilities[self.without_label])
 
-    def _guessed_share(self, probabilities: NDArray[np.float64]) -> float:
-        return float(self.unmet[probabilities.argmax(1)].mean()) if len(probabilities) else 0.0
+    def _unchecked_share(self, probabilities: NDArray[np.float64]) -> float:
+        unchecked = self.unlabelled_classes[probabilities.argmax(1)]
+        return float(unchecked.mean()) if len(unchecked) else 0.0
 
     @cached_property
     def missing_mass(self) -> MissingMass | None:
-        """The share of nodes of classes without a label or description; None where unknown."""
+        """The share of nodes of classes without a label, among those of labelled classes.
+
+        That is, among nodes that are predicted to be of a class with a label: max(M - G, 0) /
+        (1 - G), as if the others were predicted correctly. None where it is unknown.
+        """
         known = np.flatnonzero(self.labels >= 0)
         mass = missing_mass(self.labels[known], ~np.isin(known, self.given.suggested))
-        return mass and replace(mass, share=max(mass.share - self.guessed_share, 0.0))
+        share = self.unchecked_share
+        if mass is None or share in (0.0, 1.0):
+            return mass
+        return replace(mass, share=max(mass.share - share, 0.0) / (1 - share))
 
     @property
     def right(self) -> NDArray[np.bool_]:
@@ -161,6 +174,8 @@ class ClassResult(Result):
         """What sets of any coverage follow from."""
         held, some = self.checked_held_out, self.representative
         others = held.unlabelled(self.probabilities)
+        checked = others[~self.unlabelled_classes[others.argmax(1)]]
+        others = checked if len(checked) else others
         missing = self.missing_mass or MissingMass()
         return fit_sets(held.probabilities[some], held.truth[some], others, missing.share)
 
@@ -174,8 +189,8 @@ class ClassResult(Result):
             return None
         held, some, missing = pooled.held_out, self.representative, self.missing_mass
         p, truth, there = held.probabilities, held.truth, posterior.probabilities
-        guessed = self._guessed_share(there)
-        accuracy = estimate_accuracy(p, truth, p, 0.95, some, missing, guessed)
+        unchecked = self._unchecked_share(there)
+        accuracy = estimate_accuracy(p, truth, p, 0.95, some, missing, unchecked)
         sets = fit_sets(p[some], truth[some], there, (missing or MissingMass()).share)
         return TrustElsewhere(accuracy, self.estimate, float(there.max(1).mean()), sets)
 
@@ -195,7 +210,8 @@ class ClassResult(Result):
         """The probability of each node to belong to none of the classes [n]."""
         missing = self.missing_mass or MissingMass()
         none = novelty_of(self.nodes("novelty"), self.posterior, missing.share)
-        return none * self.probabilities[:, ~self.unmet].sum(1) if self.unmet.any() else none
+        unlabelled = self.unlabelled_classes
+        return none * self.probabilities[:, ~unlabelled].sum(1) if unlabelled.any() else none
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -209,7 +225,7 @@ class ClassResult(Result):
         if held is None or self.arguments.get("class_prior", "estimate") != "estimate":
             return []
         predicted = held.unlabelled(self.probabilities).argmax(1)
-        predicted = predicted[~self.unmet[predicted]]  # of others there is no label by design
+        predicted = predicted[~self.unlabelled_classes[predicted]]
         return class_share_warnings(held.truth[self.representative], predicted, self.classes)
 
     def _table(

@@ -71,7 +71,10 @@ def prior_shares(prior: object, counts: NDArray[np.int64]) -> NDArray[np.float64
 
 
 def is_even(truth: NDArray[np.int64]) -> bool:
-    """Return whether classes have as many labels each as a random draw hardly gives them.
+    """Return whether classes have nearly as many labels each: they are even by design.
+
+    So are many labels drawn at random in 4 % of the draws of seven equally common classes, 22 % of
+    three and 38 % of two (the χ² distribution); they then count as even ones.
 
     >>> is_even(np.repeat([0, 1, 2], [10, 10, 9])), is_even(np.repeat([0, 1, 2], [13, 10, 7]))
     (True, False)
@@ -85,7 +88,7 @@ def is_even(truth: NDArray[np.int64]) -> bool:
 
 
 def label_weights(truth: NDArray[np.int64], others: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return the weight u of each label, one on average [n].
+    """Return the weight u of each label, where they are even by design; one on average [n].
 
     Args:
         truth: the labels [n].
@@ -94,15 +97,10 @@ def label_weights(truth: NDArray[np.int64], others: NDArray[np.floating]) -> NDA
     >>> others = np.array([[0.9, 0.1], [0.7, 0.3]])
     >>> label_weights(np.array([0, 0, 1, 1]), others).round(2).tolist()
     [1.6, 1.6, 0.4, 0.4]
-    >>> label_weights(np.array([0, 0, 0, 1]), others).tolist()
-    [1.0, 1.0, 1.0, 1.0]
     """
-    u = np.ones(len(truth))
-    if is_even(truth):
-        shares = np.maximum(others.mean(0), _LEAST_SHARE)
-        u = shares[truth] / np.bincount(truth)[truth]
-        u /= u.mean()
-    return u
+    shares = np.maximum(others.mean(0), _LEAST_SHARE)
+    u: NDArray[np.float64] = shares[truth] / np.bincount(truth)[truth]
+    return u / u.mean()
 
 
 def estimated_factors(

@@ -10,13 +10,13 @@ keeps the weights near given ones while labels are few:
 where m is the median number of labels per class: the labels of a small class say less about other
 nodes. Each classifier has its own calibrator g_c, fitted first; g calibrates the pool. Labels that
 are even by design have weights u halfway between one and those of
-`nodecopy.stack.class_prior.label_weights`, by shares that the first pool predicts with u = 1: fewer
-labels count then, and their noise does.
+`nodecopy.stack.class_prior.label_weights`, by shares that the first pool predicts with u = 1: full
+weights lower the effective number of labels.
 
 Weights and g_c have seen the labels that g is fitted to. So they are also fitted without each fold
 of the labels in turn, and g calibrates the predictions that these pools make for that fold (nested
 cross-validation: Varma and Simon 2006, "Bias in error estimation when using cross-validation for
-model selection").
+model selection"). The shares of the classes alone, K numbers, are predicted with all labels.
 """
 
 from __future__ import annotations

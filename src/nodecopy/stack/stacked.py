@@ -25,6 +25,7 @@ from nodecopy.stack.base import FittedStack, Stack
 from nodecopy.stack.class_prior import (
     class_factors,
     estimated_factors,
+    is_even,
     label_weights,
     prior_shares,
     weighted,
@@ -209,10 +210,13 @@ class FittedClassStack(FittedStack):
         p, truth, folds = self.held_out.probabilities, self.held_out.truth, self.held_out.folds
         if not len(truth):
             return self
-        others = self.held_out.unlabelled(self.probabilities[:count])
 
         def factors(known: NDArray[np.bool_]) -> NDArray[np.float64]:
-            return estimated_factors(p[known], truth[known], label_weights(truth[known], others))
+            weights = None
+            if is_even(truth[known]):
+                others = self.held_out.unlabelled(self.probabilities[:count])
+                weights = label_weights(truth[known], others)
+            return estimated_factors(p[known], truth[known], weights)
 
         predicted = np.empty_like(p)
         for fold in range(self.held_out.num_folds):

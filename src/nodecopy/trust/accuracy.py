@@ -22,11 +22,12 @@ h being half the width above, and no more than for M = 0. The only label of a cl
 out, but counts in M: held out, it would be an error.
 
 Nodes that are predicted to be of a class which is described and has no label are a share G of the
-others, and held-out labels tell nothing of them: all may be right, or none,
+others, and held-out labels do not check them: all may be right, or none,
 
     A' = (1 - G) A + G / 2 ± ((1 - G) h' + G / 2),
 
-h' being half the width of the interval of A.
+h' being half the width of the interval of A, with the missing mass among the other nodes in the
+place of M: max(M - G, 0) / (1 - G).
 
 Nodes that were suggested are harder than others, and would bias d: only labels that represent the
 others count in it. How the error 1 - a falls with the number of labels n is little known in
@@ -134,7 +135,7 @@ def estimate_accuracy(
     level: float = 0.95,
     representative: NDArray[np.bool_] | None = None,
     missing: MissingMass | None = None,
-    guessed: float = 0.0,
+    unchecked: float = 0.0,
 ) -> EstimatedAccuracy:
     """Estimate the accuracy on nodes without labels.
 
@@ -144,8 +145,9 @@ def estimate_accuracy(
         probabilities: calibrated probabilities of the nodes without labels [N, K].
         level: of the interval.
         representative: which of the labels are of nodes like the others; None takes all [n].
-        missing: the share of nodes of classes without a label; None where it is not known.
-        guessed: the share of the nodes that are predicted to be of a class without a label.
+        missing: the share of nodes of classes without a label, among nodes that are predicted to
+            be of a class with one; None where it is not known.
+        unchecked: the share G of nodes that are predicted to be of a class without a label.
 
     >>> p = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]])
     >>> estimate = estimate_accuracy(p, np.array([0, 1, 1]), p)
@@ -168,9 +170,9 @@ def estimate_accuracy(
     wider = float(np.hypot((1 - missing.share) * half, quantile * missing.error * known))
     low, high = max(accuracy - wider, 0.0), min(accuracy + wider, known + half, 1.0)
     return EstimatedAccuracy(
-        (1 - guessed) * accuracy + guessed / 2,
-        (1 - guessed) * low,
-        (1 - guessed) * high + guessed,
+        (1 - unchecked) * accuracy + unchecked / 2,
+        (1 - unchecked) * low,
+        (1 - unchecked) * high + unchecked,
         level,
         int(some.sum()),
         tuple(np.setdiff1d(np.arange(p.shape[1]), truth).tolist()),

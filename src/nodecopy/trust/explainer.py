@@ -27,6 +27,7 @@ from nodecopy.features.matrix import FeatureMatrix, row_blocks
 from nodecopy.graph import Graph
 from nodecopy.nn.evidence import (
     LEAST,
+    OF_LABELS,
     OF_NODES,
     OTHERS,
     TOGETHER,
@@ -45,7 +46,7 @@ from nodecopy.trust.explanation import Explanation, Row
 
 # Log-odds and leads below this are zero.
 _LEAST = 1e-9
-# Entries of a dense matrix of all nodes and those that are explained at a time.
+# Nodes times nodes that are explained at a time: the entries of a dense matrix.
 _MOST_ENTRIES = 2**24
 # Labelled texts that the meaning of a text is described by, and their length.
 _SIMILAR_TEXTS, _TEXT, _CLASS = 2, 60, 20
@@ -224,7 +225,7 @@ def add_terms(totals: tuple[Terms, Terms], terms: Terms, whole: float, factor: f
         whole: what they should add up to; what they lack of it is not explained.
         factor: weight of each.
     """
-    learnt = {k: v for k, v in terms.items() if k[0] in ("labelled node", "class prior")}
+    learnt = {k: v for k, v in terms.items() if k[0] in OF_LABELS}
     evidence = {k: v for k, v in terms.items() if k[0] != "labelled node"}
     for total, view in zip(totals, (evidence, learnt), strict=True):
         view["not explained", 0] = whole - sum(view.values())
@@ -261,6 +262,8 @@ def named_rows(given: Problem, terms: Terms, node: int) -> tuple[Row, ...]:
             name = _column(given, max(number - first, TOGETHER), columns)
         elif source in OF_NODES:
             name = node_name(given, number)
+        elif source == "own label" and given.labels[node] < 0:
+            source = "class name"  # its label was guessed from it
         if source == "neighbour" and number != OTHERS:
             note = _relations(given.graph.relations, node, number)
         held = rows.get((source, name), Row(source, name, 0.0, number, note))

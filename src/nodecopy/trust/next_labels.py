@@ -30,19 +30,20 @@ _SQUARABLE = 1e15
 # Labels per class, or group of like numbers, from which on entropies count.
 _TRUSTED = 5
 # Nodes among which those of classes without a label come first.
-_OF_UNMET = 200
+_OF_UNLABELLED = 200
 # Of more nodes, only those that are compared are embedded.
 _LARGE = 100_000
 
 
 @dataclass(frozen=True, eq=False)
 class NextLabels:
-    """Nodes worth labelling, the best first; each is chosen given others.
+    """Nodes worth labelling, the best first.
 
     Attributes:
         nodes: [n].
         gain: how much each covers that those chosen before it do not: entropy summed over all
-            nodes, in units of a node of which nothing is known, log K [n].
+            nodes, in units of a node of which nothing is known, log K [n]. Nodes of classes
+            without a label may be moved to the front; the gain is that of the order before.
     """
 
     nodes: NDArray[np.int64]
@@ -76,14 +77,14 @@ def suggest_nodes(
             given.embeddings[seed] = embedding(given.graph, given.compared, seed)
         seen = given.embeddings[seed]
     trusted = len(known) >= _TRUSTED * given.num_groups
-    few = given.target == "class" and len(known) < given.num_classes
-    first = few and posterior is not None
+    missing = given.target == "class" and len(known) < given.num_classes
+    first = missing and posterior is not None
     chosen = next_labels(
         given.graph,
         given.compared,
         posterior if trusted else None,
         known,
-        max(int(count), _OF_UNMET) if first else int(count),
+        max(int(count), _OF_UNLABELLED) if first else int(count),
         allowed=_allowed(given, excluded),
         seed=seed,
         seen=seen,
@@ -91,9 +92,9 @@ def suggest_nodes(
     if not first:
         return chosen
     predicted = posterior.probabilities[chosen.nodes].argmax(1)
-    met = np.isin(predicted, given.labels[known])
-    met[np.setdiff1d(np.arange(len(met)), np.unique(predicted, return_index=True)[1])] = True
-    order = np.argsort(met, kind="stable")[: int(count)]
+    later = np.isin(predicted, given.labels[known])
+    later[np.setdiff1d(np.arange(len(later)), np.unique(predicted, return_index=True)[1])] = True
+    order = np.argsort(later, kind="stable")[: int(count)]
     return NextLabels(chosen.nodes[order], chosen.gain[order])
 
 
