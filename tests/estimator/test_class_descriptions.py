@@ -105,6 +105,17 @@ def test_only_nodes_without_a_label_are_guessed():
     assert classifier(class_descriptions=described).fit(graph, frame, every).held_out_ is not None
 
 
+def test_one_label_is_enough_beside_described_classes():
+    frame, y, graph = sentences(60)
+    clf = classifier(class_descriptions=DESCRIBED).fit(graph, frame, {0: "games"})
+    assert (clf.predict() == np.array(["games", "letters"])[y]).mean() > 0.9
+    assert clf.held_out_ is None
+    added = classifier(class_descriptions=DESCRIBED).fit(graph, frame).add_labels({0: "games"})
+    np.testing.assert_array_equal(added.predict(), clf.predict())
+    with pytest.raises(ModelError, match="all labels are 'games'"):
+        classifier(class_descriptions={}).fit(graph, frame, {0: "games"})
+
+
 def test_guessed_labels_are_explained_by_descriptions():
     frame, y, graph = sentences(90, topics=(GAMES, MAIL, SONGS))
     truth = np.array(["games", "letters", "music"])[y]

@@ -16,6 +16,7 @@ from nodecopy.classifiers import GCNClassifier
 from nodecopy.core.errors import DatasetError, ModelError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.features.label_values import encode_labels
+from nodecopy.graph import Graph
 from nodecopy.read.objects import read_problem
 from nodecopy.weights.descent import TrainConfig
 from tests.problems import make_task, networkx_graph, pyg_data, short_gcn, true_labels
@@ -62,7 +63,7 @@ def test_minus_one_none_nan_and_empty_are_unknown_in_every_type(labels: Any) -> 
 
 def test_signs_as_labels_leave_one_class_and_the_reason_is_given() -> None:
     with pytest.raises(ModelError, match="all labels are '1'; at least two.*; -1 counts as unk"):
-        encode_labels(np.array([-1, 1, 1, -1]))
+        NodeCopyClassifier().fit(Graph.from_edges(4, [(0, 1)]), np.eye(4), [-1, 1, 1, -1])
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from sklearn.base import ClassifierMixin
 
 from nodecopy.classifiers import NodeClassifier, Posterior
 from nodecopy.classifiers.class_descriptions import GUESSES, guess_classes
-from nodecopy.core.errors import listed
+from nodecopy.core.errors import ModelError, listed
 from nodecopy.core.progress import Show
 from nodecopy.core.typed import check_fraction
 from nodecopy.estimator.base import NodeCopyEstimator, seed_of
@@ -179,6 +179,16 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # ty
             return bool(np.any(inside))
         values = list(y.values()) if isinstance(y, Mapping) else np.asarray(y, object).ravel()
         return any(is_known(value) for value in values)
+
+    def _prepared(self, problem: Problem) -> Problem:
+        """Refuse labels of a single class, unless others are described, before texts are read."""
+        if len(problem.classes) == 1 and not self.class_descriptions:
+            number = problem.classes.dtype.kind in "iuf"
+            raise ModelError(
+                f"all labels are {str(problem.classes[0])!r}; at least two classes are needed"
+                f"{'; -1 counts as unknown' * number}"
+            )
+        return super()._prepared(problem)
 
     def _fit(self, given: Problem) -> Self:
         """Fit to a problem; without any label, guess classes from their descriptions."""

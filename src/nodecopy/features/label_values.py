@@ -70,12 +70,6 @@ def encode_labels(labels: Any, classes: NDArray[Any] | None = None) -> EncodedLa
         raise ModelError("no labelled node: every label is unknown")
     if classes is not None:
         held = classes[held]
-    if len(held) < 2:
-        negative = any(str(value).strip() in ("-1", "-1.0") for value in y[~known].tolist())
-        unknown = "; -1 counts as unknown" if negative and classes is None else ""
-        raise ModelError(
-            f"all labels are {str(held[0])!r}; at least two classes are needed{unknown}"
-        )
     held.flags.writeable = False
     return EncodedLabels(numbers, held)
 
