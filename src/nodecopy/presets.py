@@ -36,6 +36,7 @@ from nodecopy.regressors import (
 from nodecopy.stack.component import Component
 from nodecopy.stack.numbers import StackedRegressor
 from nodecopy.stack.stacked import StackedClassifier
+from nodecopy.stack.temperature import TemperatureScaling
 from nodecopy.weights import MaximumPosterior
 
 # Settings of all graphs; docs/methods.md has the evidence for each.
@@ -45,6 +46,8 @@ TWO_HOPS_PRECISION = 0.001
 EPSILON = 0.1
 COUNT = 0.3
 NUMBER_COUNT = 0.1
+# Prior of log T of the pool: a mean of several is less sure than each of them.
+POOL_TEMPERATURE = TemperatureScaling(-0.3, 0.5)
 
 
 def diffusion() -> DiffusionClassifier:
@@ -128,6 +131,7 @@ def best(n_zeta: int = 10) -> StackedClassifier:
             component(RoleClassifier(), name="roles"),
             component(ClassShares(), name="class shares"),
         ),
+        calibrator=POOL_TEMPERATURE,
         features=KernelMap(),
         edges=EdgeReliability(),
         edge_classes=diffusion(),

@@ -186,3 +186,14 @@ def test_columns_that_agree_with_few_labels_by_chance_are_kept():
     words = np.random.default_rng(0).integers(2, size=(200, 3000))
     columns = columns_of_frame(pd.DataFrame(words).assign(leak=[0] * 5 + [1] * 5 + [0] * 190))
     assert columns.holding(np.array([*TEN, *[None] * 190], object)) == ["leak"]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_an_empty_string_is_a_missing_cell(library: str) -> None:
+    frame = pytest.importorskip(library).DataFrame
+    texts = [f"the number {n} in words" if n % 3 == 0 else "" for n in range(30)]
+    gaps = columns_of_frame(frame({"text": texts, "size": ["", " ", *map(str, range(28))]}))
+    whole = columns_of_frame(frame({"text": [text or None for text in texts]}))
+    assert gaps.types["text"] == whole.types["text"] == "text"
+    np.testing.assert_array_equal(gaps.values["text"], whole.values["text"])
+    assert gaps.values["size"][:2].tolist() == [None, None]

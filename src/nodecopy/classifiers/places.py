@@ -36,7 +36,7 @@ from nodecopy.features.matrix import (
     weighted_columns,
 )
 from nodecopy.graph import RowGraph
-from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
+from nodecopy.nn.evidence import LEAST, Contrast, Neighbourhood, Terms
 from nodecopy.problem.task import Task
 
 # Of at most twice _CANDIDATES nodes, all are compared; of more, those of the most similar cells, so
@@ -136,7 +136,7 @@ class FittedPlaces(Fitted):
             similar = similarities(x[old], old, x, self.neighbours, of.nodes)[of.nodes]
         p_a, p_b = of.both
         gap = p_a - p_b
-        scale = np.divide(of.log_odds, gap, out=1 / p_a, where=np.abs(gap) > 1e-9)
+        scale = np.divide(of.log_odds, gap, out=1 / np.maximum(p_a, LEAST), where=abs(gap) > 1e-9)
         scale /= np.maximum(similar.sum(1), 1e-30)
         each: list[Terms] = []
         for at, (factor, a, b) in enumerate(zip(scale.tolist(), of.a, of.b, strict=True)):

@@ -327,10 +327,16 @@ def _columns(
     num_rows: int,
     types: Mapping[str, ColumnType] | None,
 ) -> NodeColumns:
-    """Return columns given as known cells, where they are, and whether they are categories."""
+    """Return columns given as known cells, where they are, and whether they are categories.
+
+    An empty string is a missing cell, as in a file.
+    """
     settled: dict[str, ColumnType] = {}
     values: dict[str, NDArray[Any]] = {}
-    for name, (cells, known, marked) in columns.items():
+    for name, (held, present, marked) in columns.items():
+        filled = np.array([not isinstance(cell, str) or bool(cell.strip()) for cell in held], bool)
+        cells, known = held[filled], present.copy()
+        known[present] = filled
         own: ColumnType = "category" if marked else _array_type(cells)
         settled[name] = own if types is None else types.get(name, "skip")
         if settled[name] in ("category", "list", "text", "name"):
