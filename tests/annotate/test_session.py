@@ -185,6 +185,19 @@ def test_nodes_of_files_of_ids_alone_are_shown(tables: Tables, opened: Opened) -
     assert session.view("p00")["columns"] == []
 
 
+def test_nodes_of_a_sheet_are_shown(tables: Tables, opened: Opened) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.title = "People"
+    for row in (["id", "words"], *([name, f"word {name}"] for name in tables.truth)):
+        book.active.append(row)
+    book.save(tables.folder / "book.xlsx")
+    sheet = f"{tables.folder / 'book.xlsx'}#People"
+    session = opened(replace(tables.settings("given.csv"), nodes=(sheet,)))
+    settled(session)
+    assert session.view("p00")["columns"] == [("words", "word p00")]
+
+
 def test_when_all_suggestions_are_put_aside_there_are_new_ones(
     tables: Tables, opened: Opened
 ) -> None:

@@ -134,7 +134,18 @@ def test_described_classes_have_no_share_among_the_labels():
     clf = classifier(class_descriptions=["a b", "c d", "music"], class_prior="labels")
     clf.fit(graph, frame, labels)
     assert clf.classes_.tolist() == ["a b", "c d"]
-    assert [note for note in clf.result_.given.notes if note.endswith("not predicted: music")]
+    assert "no share among the labels: music" in clf.result_.given.notes[-1]
+
+
+def test_names_of_classes_that_are_not_those_of_labels_are_noticed():
+    frame, y, graph = sentences(60)
+    labels = dict(enumerate(np.array(["games", "letters"])[y[:8]].tolist()))
+    with pytest.raises(ModelError, match="'Games' is written 'games' as a label"):
+        classifier(class_descriptions=["Games", "letters"]).fit(graph, frame, labels)
+    with pytest.raises(ModelError, match="list of names; got 'games,letters'"):
+        classifier(class_descriptions="games,letters").fit(graph, frame, labels)
+    clf = classifier(class_descriptions=["chess", "mail"]).fit(graph, frame, labels)
+    assert "labels are games, letters" in clf.result_.given.notes[-1]
 
 
 def test_described_classes_that_no_fit_reads_are_not_predicted():
@@ -144,7 +155,7 @@ def test_described_classes_that_no_fit_reads_are_not_predicted():
         clf = NodeCopyClassifier(random_state=0, class_descriptions=[*DESCRIBED, "music"], **others)
         clf.fit(graph, frame, labels)
         assert clf.classes_.tolist() == ["games", "letters"]
-        assert [note for note in clf.result_.given.notes if note.endswith("not predicted: music")]
+        assert "not predicted, as" in clf.result_.given.notes[-1]
 
 
 def test_names_that_are_no_words_say_nothing():

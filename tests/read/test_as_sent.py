@@ -226,6 +226,8 @@ def test_strings_are_lists_only_if_their_values_repeat():
     assert list_separator(np.array(["1,5", "2,5", "1,7", None], object)) == ""
     assert list_separator(np.array(["Ulm; B", "Bonn; A", "Ulm; B"], object)) == ""
     assert list_separator(np.array(["x", "y;x", "z;y", "z"], object)) == ";"
+    rare = [*[f"tomato|salt|rare{n}" for n in range(4)], "salt|oil", "oil|tomato", "egg|oil|salt"]
+    assert list_separator(np.array([*rare, "tomato|egg", "egg|salt"], object)) == "|"
 
 
 def test_lists_of_the_user_labels_and_data_frames(put, read):

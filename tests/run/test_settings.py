@@ -9,6 +9,7 @@ import pytest
 
 from nodecopy.core.errors import SpecError
 from nodecopy.run import FitSettings, read_settings, write_settings
+from nodecopy.run.settings import parse_classes
 
 
 def test_settings_come_back_from_their_file_with_paths_seen_from_its_folder(tmp_path: Path):
@@ -31,6 +32,67 @@ def test_settings_come_back_from_their_file_with_paths_seen_from_its_folder(tmp_
     assert read_settings(run / "config.toml", random_state=4).random_state == 4
     one = read_settings(run / "config.toml", labels=("l",), label_columns=["a", "b"])
     assert (one.labels, one.label_columns) == ("l", ("a", "b"))
+
+
+DESCRIBED = {"mail": "letters, and news", "web": "web sites"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("c.csv", b'class,description\nmail,"letters, and news"\nweb,web sites\n'),
+        ("c.csv", b"mail;letters, and news\nweb;web sites\n"),
+        ("c.tsv", b"meaning\tname\nletters, and news\tmail\nweb sites\tweb\n"),
+        (
+            "c.jsonl",
+            b'{"class": "mail", "text": "letters, and news"}\n'
+            b'{"class": "web", "text": "web sites"}\n',
+        ),
+    ],
+)
+def test_classes_are_read_as_other_tables_are(tmp_path: Path, name: str, content: bytes):
+    (tmp_path / name).write_bytes(content)
+    assert parse_classes(str(tmp_path / name)) == DESCRIBED
+
+
+def test_classes_may_be_in_a_sheet_or_have_names_alone(tmp_path: Path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.title = "other"
+    book.active.append(["a", "b"])
+    sheet = book.create_sheet("Classes")
+    for row in (["class", "description"], *DESCRIBED.items()):
+        sheet.append(row)
+    book.save(tmp_path / "c.xlsx")
+    for path in (tmp_path / "c.xlsx", f"{tmp_path}/c.xlsx#Classes"):
+        assert parse_classes(str(path)) == DESCRIBED
+    given = FitSettings("e.csv", "l.csv", classes=f"{tmp_path}/c.xlsx#Classes")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.toml").write_text(write_settings(given, tmp_path / "run"))
+    again = read_settings(tmp_path / "run" / "config.toml")
+    assert parse_classes(again.classes or "") == DESCRIBED
+    names = tmp_path / "names.txt"
+    names.write_bytes("Möbel\nweb, and mail\n".encode("cp1252"))
+    assert list(parse_classes(str(names))) == ["Möbel", "web, and mail"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "no rows"),
+        ("class,description\n", "no rows"),
+        ("mail,a\nmail,b\n", "several.*line 1.*line 2"),
+        ("class,description\n,b\n", "without a class.*line 2"),
+    ],
+)
+def test_a_table_that_does_not_describe_classes_is_refused(
+    tmp_path: Path, content: str, message: str
+):
+    (tmp_path / "c.csv").write_text(content)
+    with pytest.raises(SpecError, match=message):
+        FitSettings("e.csv", classes=str(tmp_path / "c.csv"))
+    with pytest.raises(SpecError, match="no file"):
+        FitSettings("e.csv", classes=str(tmp_path / "clases"))
 
 
 @pytest.mark.parametrize(

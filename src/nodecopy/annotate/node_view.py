@@ -17,7 +17,7 @@ from nodecopy.graph import Graph
 from nodecopy.problem.problem import Problem
 from nodecopy.read.columns import NODES, Column, node_places
 from nodecopy.read.database import Database
-from nodecopy.read.formats import open_table, paths_of
+from nodecopy.read.formats import open_table, paths_of, sheet_of
 from nodecopy.report.map import packed_links, packed_positions
 from nodecopy.report.page_nodes import (
     MAX_NODES,
@@ -70,7 +70,7 @@ class NodeRows:
 
     def _load(self, name: str, path: Path, types: Mapping[str, str]) -> None:
         """Keep a table as it is written, if it has names of columns."""
-        if path.stat().st_size > _MAX_BYTES:
+        if sheet_of(path)[0].stat().st_size > _MAX_BYTES:
             return
         try:
             table = open_table(self._db, path, NODES, list(types))

@@ -16,7 +16,7 @@ from nodecopy.annotate import node_view
 from nodecopy.annotate.answers import Answers, file_time
 from nodecopy.annotate.kinds import KINDS, Suspect
 from nodecopy.annotate.refit import Fit, Labels, Refitter
-from nodecopy.core.errors import InputError, NodecopyError, RunError, counted, shown
+from nodecopy.core.errors import InputError, RunError, counted, shown
 from nodecopy.core.files import regular_file
 from nodecopy.core.progress import sentences
 from nodecopy.problem.problem import Problem
@@ -332,7 +332,7 @@ class Session:
             run = label_table(self.settings, table, show)
             self._set_finish("writing", "Writing the folder …")
             write_folder(run, self.folder, lambda: report_page(run.result, run.source), show)
-        except NodecopyError as error:
+        except Exception as error:  # whatever it is, the page must say that it is over
             with self._lock:
                 kept = self.answers.kept
             why = str(error) if kept in str(error) else f"{error}; {kept}"

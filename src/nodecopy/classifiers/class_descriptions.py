@@ -224,7 +224,7 @@ def guess_classes(
             f"got {shown(described)}"
         )
     if given.meaning is None:
-        lacks = "nodes have no column of sentences"
+        lacks = "nodes have no column of sentences; `column_types` COLUMN=text names one"
         if given.texts is not None:
             lacks = "texts are read as words alone"
             lacks += "" if extra_installed() else ": pip install 'nodecopy[text]'"

@@ -13,7 +13,7 @@ from sklearn.base import ClassifierMixin
 
 from nodecopy.classifiers import NodeClassifier, Posterior
 from nodecopy.classifiers.class_descriptions import GUESSES, guess_classes
-from nodecopy.core.errors import ModelError, listed
+from nodecopy.core.errors import ModelError, listed, shown
 from nodecopy.core.progress import Show
 from nodecopy.core.typed import check_fraction
 from nodecopy.estimator.base import NodeCopyEstimator, seed_of
@@ -171,6 +171,15 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # ty
         """The labels that the columns of probabilities stand for, read-only [K]."""
         return self._fitted().classes
 
+    def _check_arguments(self) -> Any:
+        """Refuse a string of names, which would be read letter by letter."""
+        if isinstance(self.class_descriptions, str):
+            raise ModelError(
+                "class_descriptions must be {class: description} or a list of names; got "
+                f"{shown(self.class_descriptions)}"
+            )
+        return super()._check_arguments()
+
     def _needs_labels(self, graph: Any, y: Any) -> bool:
         if not self.class_descriptions:
             return True
@@ -201,18 +210,34 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # ty
 
     def _with_unlabelled(self, given: Problem) -> Problem:
         """Return the problem with the classes that are described and have no label, and a note."""
-        classes = given.classes.tolist()
-        others = [one for one in self.class_descriptions or () if one not in classes]
+        classes, described = given.classes.tolist(), list(self.class_descriptions or ())
+        others = [one for one in described if one not in classes]
         notes = [note for note in given.notes if not note.startswith((GUESSES, _UNLABELLED))]
-        if others:
-            alike = len({isinstance(one, str) for one in (*classes, *others)}) == 1
-            reads = alike and reads_descriptions(self._check_arguments(), given)
-            reads = reads and self.class_prior != "labels"  # among which they have no share
-            what = "predicted from their descriptions, unchecked" if reads else "not predicted"
-            some = listed(sorted(map(str, others))[:5], len(others))
-            notes.append(f"{_UNLABELLED}, {what}: {some}")
-            given = given.with_classes(others) if reads else given
-        return replace(given, notes=tuple(notes))
+        if not others:
+            return replace(given, notes=tuple(notes))
+        folded = {str(one).casefold(): one for one in classes}
+        for one in others:
+            if (label := folded.get(str(one).casefold())) is not None:
+                raise ModelError(f"class_descriptions: {one!r} is written {label!r} as a label")
+        why = self._why_not_read(given, others)
+        what = f"not predicted, as {why}" if why else "predicted from their descriptions, unchecked"
+        notes.append(f"{_UNLABELLED}, {what}: {listed(sorted(map(str, others))[:5], len(others))}")
+        if len(others) == len(described):
+            some = listed(sorted(map(str, classes))[:5], len(classes))
+            notes.append(f"{_UNLABELLED} alone are described; labels are {some}")
+        return replace(given if why else given.with_classes(others), notes=tuple(notes))
+
+    def _why_not_read(self, given: Problem, others: Sequence[Any]) -> str:
+        """Say why classes without a label are not predicted from their descriptions, if so."""
+        if len({isinstance(one, str) for one in (*given.classes.tolist(), *others)}) > 1:
+            return "labels are strings or numbers, not both"
+        if self.class_prior == "labels":
+            return "they have no share among the labels"
+        if given.meaning is None:
+            return "no text is read by its meaning"
+        if not reads_descriptions(self._check_arguments(), given):
+            return "the method reads no descriptions"
+        return ""
 
     def _method(self, given: Problem) -> tuple[NodeClassifier, Task]:
         method = with_class_prior(self._check_arguments(), self.class_prior, given.classes)

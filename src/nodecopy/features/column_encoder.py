@@ -79,7 +79,8 @@ class ColumnEncoder:
         separators: what separates the values of each list, see `list_separator`.
         words: of text and names, in order.
         idf: their weights.
-        sentences: columns of text and names whose cells have several words.
+        sentences: columns of text and names whose cells have several words, or whose type was
+            named as text.
         listed: names of listed features.
         kernel: of the numbers, where there are other blocks.
         spread: the largest distance of each number to its mean.
@@ -135,7 +136,10 @@ class ColumnEncoder:
             },
         )
         words, idf = _fitted_words(encoder._documents(columns, encoder._texts))
-        sentences = tuple(filter(lambda name: _has_sentences(columns.values[name]), encoder._texts))
+        asked = {name for name in columns.settled if columns.types[name] == "text"}
+        sentences = tuple(
+            name for name in encoder._texts if name in asked or _has_sentences(columns.values[name])
+        )
         encoder = replace(encoder, words=words, idf=idf, sentences=sentences if words else ())
         if not encoder.widths:
             reasons = "; ".join(f"{name!r}: {why}" for name, why in columns.reasons.items())

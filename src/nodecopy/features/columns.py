@@ -70,6 +70,7 @@ class NodeColumns:
         listed: what files of id, feature and value list; None without such files [N, F].
         listed_names: of its columns [F].
         reasons: why columns were left out, by name.
+        settled: columns whose type was named, not detected.
     """
 
     types: Mapping[str, ColumnType]
@@ -78,6 +79,7 @@ class NodeColumns:
     listed: sp.csr_array | None = None
     listed_names: tuple[str, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
+    settled: tuple[str, ...] = ()
 
     @property
     def names(self) -> Strings | None:
@@ -98,7 +100,8 @@ class NodeColumns:
         types = {name: column_type for name, column_type in self.types.items() if name not in names}
         values = {name: column for name, column in self.values.items() if name not in names}
         reasons = {name: why for name, why in self.reasons.items() if name not in names}
-        return replace(self, types=types, values=values, reasons=reasons)
+        settled = tuple(name for name in self.settled if name not in names)
+        return replace(self, types=types, values=values, reasons=reasons, settled=settled)
 
     def holding(self, labels: Strings) -> list[str]:
         """Return the columns that hold the label of every node whose label is known.
@@ -191,7 +194,7 @@ class NodeColumns:
             name = (called or distinct)[0]
             types[name] = "name"
             reasons.pop(name, None)
-        return replace(self, types=types, reasons=reasons)
+        return replace(self, types=types, reasons=reasons, settled=tuple(settled))
 
 
 def list_separator(values: Strings, *, settled: bool = False) -> str:
@@ -200,7 +203,7 @@ def list_separator(values: Strings, *, settled: bool = False) -> str:
     Where it is settled that they are lists, it may also be a comma.
 
     That is a character at which most cells that have it split into values of other rows, too, of
-    fewer words than a sentence, and not more of them than different cells.
+    fewer words than a sentence, and at most 1.5 times as many of them as different cells.
 
     >>> list_separator(np.array(["a|b", "b", "a|c", "c|b"], object))
     '|'
@@ -215,7 +218,8 @@ def list_separator(values: Strings, *, settled: bool = False) -> str:
         counts = Counter(one for value in known for one in list_values(value, mark))
         repeated = sum(all(counts[one] > 1 for one in values) for values in lists)
         words = sum(len(one.split()) for one in counts) / max(len(counts), 1)
-        if 2 * repeated > len(lists) > 1 and len(counts) <= len(set(known)) and words < _SENTENCE:
+        few = len(counts) <= 1.5 * len(set(known))
+        if 2 * repeated > len(lists) > 1 and few and words < _SENTENCE:
             return mark
     often = max("|;,", key=lambda mark: sum(mark in value for value in known))
     return often if settled else ""

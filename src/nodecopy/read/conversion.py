@@ -40,6 +40,7 @@ _MOST_UNPACKED, _MOST_PACKED, _MOST_GRAPH = 2**30, 100, 2**26
 # Rows that tell a title above a table from its first row.
 _TOP = 20
 _SHEETS = {"edge": "edge edges link links", "node": "node nodes vertices", "label": "label labels"}
+_SHEETS |= {"class": "class classes"}
 _ERRORS = ("#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!")
 # What the readers raise for damaged files.
 _DAMAGE = (

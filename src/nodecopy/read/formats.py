@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nodecopy.core.errors import DatasetError, FormatError, shortened
-from nodecopy.read.columns import LABELS, NODES, TableRole, is_number, quoted
+from nodecopy.read.columns import CLASSES, LABELS, NODES, TableRole, is_number, quoted
 from nodecopy.read.conversion import GRAPH_FORMATS, Rows, graph_rows, sheet_rows
 from nodecopy.read.database import Database
 from nodecopy.read.plain_text import MAX_LINE, START, copied, first_bytes, opened, plain_text
@@ -283,14 +283,17 @@ def _open_text(
     skip, first = _first_line(text)
     if not first.strip():
         raise DatasetError(f"{path} has no rows; accepted: {ACCEPTED}")
+    separated = re.search(r"[,;|\t]", first) is not None
     delimiter = delimiter or db.options.delimiter
+    if role is CLASSES and not separated:
+        delimiter = "\t"  # names of classes alone, of several words perhaps
     if delimiter == " " or (delimiter is None and _is_spaced(first)):
         with text.open(encoding="utf-8-sig") as lines:
             text = copied((" ".join(line.split()) + "\n" for line in lines), db.folder)
         skip, first = _first_line(text)
     delimiter, types, header = _sniffed(db, text, skip, first, delimiter)
     # Ids alone are a table of nodes, unless another character may separate cells.
-    if len(types) < 2 and (role is not NODES or re.search(r"[,;|:\t]", first)):
+    if len(types) < 2 and (role not in (NODES, CLASSES) or separated or ":" in first):
         raise FormatError(
             f"{path}: no separator in the first row, {shortened(first.strip())!r}; accepted: "
             "comma, tab, semicolon, | or spaces, or another one that `delimiter` names"
@@ -344,10 +347,11 @@ def _names_columns(db: Database, table: TextTable, role: TableRole) -> bool:
 
     Elsewhere is a later row, or a table that was read before. An edge that is wrongly taken for
     names joined two nodes without any other edge; names that are wrongly taken for an edge would
-    be two nodes that do not exist. Of nodes the first row always names the columns.
+    be two nodes that do not exist. Of nodes the first row always names the columns, of classes
+    never: each has one row.
     """
-    if role is NODES:
-        return True
+    if role in (NODES, CLASSES):
+        return role is NODES
     unnamed = not table.first_row[0].strip()  # the index of a data frame
     last = unnamed + (1 if role is LABELS else 2)
     places = range(unnamed, min(last, len(table.first_row)))

@@ -36,7 +36,16 @@ from nodecopy.features.tag_values import (
     join_tags,
     split_tags,
 )
-from nodecopy.read.columns import LABELS, Column, assign, quoted, read_id, read_label, read_text
+from nodecopy.read.columns import (
+    CLASSES,
+    LABELS,
+    Column,
+    assign,
+    quoted,
+    read_id,
+    read_label,
+    read_text,
+)
 from nodecopy.read.database import FOLDED, SHOWN, Database, Ids, number_values, set_nodes
 from nodecopy.read.formats import PathLike, open_table, paths_of
 from nodecopy.read.nodes import NodeTable
@@ -245,6 +254,22 @@ def read_label_table(path: PathLike | Sequence[PathLike], ids: Ids, **options: A
         result = number_labels(db, len(ids))
         notes = [note for table, _ in db.loaded.values() for note in table.notes]
         return replace(result, notes=(*notes, *result.notes))
+
+
+def read_classes(path: PathLike) -> dict[str, str]:
+    """Return a description of each class from a table of classes, with or without descriptions."""
+    with Database() as db:
+        table = open_table(db, path, CLASSES)
+        alone = len(table.named_places) == 1
+        place = {"class": table.named_places[0]} if alone else assign(table, CLASSES, None)
+        at = place.get("description", place["class"])
+        db.load("classes", table, [Column("class", place["class"]), Column("description", at)])
+        show = "class", "description"
+        db.refuse("classes", "class IS NULL", "row", "without a class", show=show)
+        twice = "class IN (SELECT class FROM classes GROUP BY class HAVING count(*) > 1)"
+        db.refuse("classes", twice, "row", "of classes that have several", show=show)
+        rows = db.rows("SELECT class, coalesce(description, class) FROM classes ORDER BY class")
+        return dict(rows)
 
 
 def _load_column(db: Database, tables: Sequence[NodeTable], column: str) -> None:

@@ -53,7 +53,10 @@ def plain_text(path: Path, db: Database, *, lines: bool = True) -> tuple[Path, t
                 return copy, (guessed,) if encoding != encodings[0] else ()
     except (OSError, EOFError, zlib.error) as error:
         raise FormatError(f"{path} cannot be read: {error}") from error
-    raise FormatError(f"{path} is not text in {' or '.join(encodings)}; `encoding` names another")
+    raise FormatError(
+        f"{path} has a NUL character or is not text in {' or '.join(encodings)}; `encoding` names "
+        "another"
+    )
 
 
 def first_bytes(path: Path, size: int = 16) -> bytes:

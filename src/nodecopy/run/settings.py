@@ -31,8 +31,8 @@ from nodecopy.estimator import (
 from nodecopy.estimator.method import MethodName, method_of
 from nodecopy.features.scaling import Normalise
 from nodecopy.problem.dataset import SplitName, dataset_names
-from nodecopy.read.formats import paths_of
-from nodecopy.read.labels import BOTH
+from nodecopy.read.formats import paths_of, sheet_of
+from nodecopy.read.labels import BOTH, read_classes
 from nodecopy.read.options import TableOptions
 
 # Words in the first line of the file of settings, by which a run folder is known.
@@ -74,7 +74,7 @@ class FitSettings(TableOptions):
             "spam=0.05,ham=0.95", see `NodeCopyClassifier`.
         normalise: how features are scaled, see `NodeCopyClassifier`.
         text_model: "auto", "none", or a text model by folder or name, see `NodeCopyClassifier`.
-        classes: what the classes mean: a CSV file of class and description, or their names,
+        classes: what the classes mean: a table of class and description, or their names,
             "games,web,mail", or "none". Without labels, predictions are guesses from them. None is
             the names of the labels, where these are words.
         coverage: how often the label of a node is to be in its prediction set; there are sets where
@@ -213,7 +213,7 @@ def parse_class_prior(text: str) -> Any:
 
 
 def parse_classes(text: str) -> dict[str, str]:
-    """Return a description of each class: rows of a CSV file, or names separated by commas.
+    """Return a description of each class: rows of a table, or names separated by commas.
 
     "none" describes no class.
 
@@ -222,18 +222,17 @@ def parse_classes(text: str) -> dict[str, str]:
     """
     if text == "none":
         return {}
-    if not os.path.isfile(text):
-        if text.casefold().endswith((".csv", ".tsv", ".txt")):
-            raise SpecError(f"classes: there is no file {text}")
-        names = map(str.strip, next(csv.reader([text], skipinitialspace=True), []))
-        return {name: name for name in names if name}
-    rows = list(csv.reader(Path(text).read_text(encoding="utf-8-sig").splitlines()))
-    cells = [[cell.strip() for cell in row] for row in rows if any(map(str.strip, row))]
-    if [cell.casefold() for cell in cells[0]][:1] in (["class"], ["label"], ["name"]):
-        cells = cells[1:]
-    if not cells or any(len(row) > 2 or not row[0] for row in cells):
-        raise SpecError(f"classes: {text} must have a class and its description in each row")
-    return {row[0]: row[-1] or row[0] for row in cells}
+    if is_table(text):
+        return read_classes(text)
+    names = list(map(str.strip, next(csv.reader([text], skipinitialspace=True), [])))
+    if len(names) < 2 and ("/" in text or Path(text).suffix):
+        raise SpecError(f"classes: there is no file {text}")
+    return {name: name for name in names if name}
+
+
+def is_table(classes: str | None) -> bool:
+    """Tell whether descriptions of classes are in a file, or a sheet of one."""
+    return classes is not None and sheet_of(classes)[0].is_file()
 
 
 def write_settings(settings: FitSettings, folder: Path) -> str:
@@ -241,7 +240,7 @@ def write_settings(settings: FitSettings, folder: Path) -> str:
     lines = [f"# {SETTINGS_MARK} --config config.toml --out FOLDER gives the same files again."]
     for declared in fields(FitSettings):
         value = getattr(settings, declared.name)
-        if declared.name in _FILES or (declared.name == "classes" and os.path.isfile(value or "")):
+        if declared.name in _FILES or (declared.name == "classes" and is_table(value)):
             value = _each(lambda path: _seen_from(folder, path), value)
         # Where a fit ran is not a property of its result.
         if value is not None and declared.name != "executor":
@@ -263,7 +262,7 @@ def read_settings(path: str | os.PathLike[str], **changes: Any) -> FitSettings:
     for key in content.keys() & _FILES:
         content[key] = _each(lambda path: os.path.normpath(file.parent / path), content[key])
     named = content.get("classes")
-    if isinstance(named, str) and (file.parent / named).is_file():
+    if isinstance(named, str) and is_table(str(file.parent / named)):
         content["classes"] = os.path.normpath(file.parent / named)
     try:
         return FitSettings(**(content | changes))
