@@ -72,7 +72,9 @@ def _edges(result: Result) -> str:
     count = len(result.lists.suspect_edges.nodes)
     if count == SUSPECTS:  # there may be more
         return f"the {counted(count, 'edge')} most like pairs of random nodes"
-    return f"{'1 edge looks' if count == 1 else f'{count:,} edges look'} like pairs of random nodes"
+    looks = "looks" if count == 1 else "look"
+    guessed = "" if (result.given.labels >= 0).any() else ", by guesses"
+    return f"{counted(count, 'edge')} {looks} like pairs of random nodes{guessed}"
 
 
 def _labels(result: Result) -> str:
@@ -81,7 +83,8 @@ def _labels(result: Result) -> str:
     if count == 0:
         return "no known label is contradicted"
     known, wrong = "label is" if count == 1 else "labels are", result.lists.probably_wrong
-    return f"{count:,} known {known} contradicted, {wrong:,} of them probably wrong"
+    likely = f"{wrong:,} of them more likely wrong than right" if wrong else "each probably right"
+    return f"{count:,} known {known} contradicted, {likely}"
 
 
 def _missing(result: Result) -> str:
