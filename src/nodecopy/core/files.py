@@ -43,8 +43,8 @@ def regular_file(path: str | os.PathLike[str], error: type[InputError] = FormatE
     if "\0" in str(file):
         raise error(f"a file name must not have a NUL character; got {str(file)!r}")
     if file.exists() and not file.is_file():
-        found = "a folder" if file.is_dir() else "a pipe, a socket or a device"
-        raise error(f"{file} is {found}; accepted: a regular file")
+        kind = "a folder" if file.is_dir() else "a pipe, a socket or a device"
+        raise error(f"{file} is {kind}; accepted: a regular file")
     return file
 
 

@@ -163,7 +163,7 @@ def _group_relations(db: Database, name: str) -> str:
 
 
 def _id_columns(
-    db: Database, table: Table, places: Sequence[int], wanted: int
+    db: Database, table: Table, places: Sequence[int], count: int
 ) -> tuple[list[int], bool]:
     """Return the columns that hold ids, as their values tell, and whether ids are known for sure.
 
@@ -181,13 +181,13 @@ def _id_columns(
     if db.known_ids:
         known = {*db.column(f"SELECT DISTINCT id FROM ({db.known_ids})")}
         held = {at: own for at, own in values.items() if len(own & known) > _KNOWN * len(own)}
-        if len(held) == wanted:
+        if len(held) == count:
             return list(held), True
-        certain = len(held) > wanted
+        certain = len(held) > count
         values = held if certain else values
     best: list[int] = []
     most = 1
-    for one, other in combinations(values, 2) if wanted == 2 else ():
+    for one, other in combinations(values, 2) if count == 2 else ():
         common, union = values[one] & values[other], values[one] | values[other]
         if len(common) > max(most, _COMMON * len(union)):
             best, most = [one, other], len(common)

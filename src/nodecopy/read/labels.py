@@ -194,9 +194,9 @@ def _suggested(db: Database) -> NDArray[np.int64]:
 
 def _tags_evidence(db: Database, held: Sequence[str]) -> str | None:
     """Return why labels are taken for tags, in words; None where they are classes."""
-    wanted = db.options.target
-    if wanted is not None:
-        return "as `target` says" if wanted == "tags" else None
+    target = db.options.target
+    if target is not None:
+        return "as `target` says" if target == "tags" else None
     if db.options.settled_types.get(db.options.predict or "") == "category":
         return None
     cells = np.array(db.column("SELECT label FROM known"), object)
@@ -305,24 +305,24 @@ def _misspelt(classes: Sequence[str], counts: NDArray[np.int64]) -> list[str]:
 
 def _numbers(db: Database, column: str | None) -> str | None:
     """Return SQL for the number that a label in ``known`` stands for; None where it is a class."""
-    wanted, label = db.options.target, Column("label", 0)
-    if wanted == "class" or (column and db.options.settled_types.get(column) == "category"):
+    target, label = db.options.target, Column("label", 0)
+    if target == "class" or (column and db.options.settled_types.get(column) == "category"):
         return None
     way = choose_readings(db, "known", {label: None}, db.types("known"))[label]
-    if way.column_type == "date" and column is not None and wanted is None:
+    if way.column_type == "date" and column is not None and target is None:
         keep = f"`column_types` {shlex.quote(f'{column}=category')}"
         count, example = db.rows("SELECT count(DISTINCT label), min(label) FROM known")[0]
         if count > MOST_NUMBERS:
             message = numbers_refused(column, count, example, "date")
             raise DatasetError(f"`predict`: {message}; if each is a class: {keep}")
     if way.column_type != "number":
-        if wanted == "number":
+        if target == "number":
             odd = db.column(f"SELECT label FROM known WHERE {_NUMBER} IS NULL LIMIT 1")
             example = f", such as {odd[0]!r}" if odd else ""
             raise DatasetError(f"`target` number: some labels are no numbers{example}")
         return None
     values = np.array(db.column(f"SELECT {way.sql} FROM known"), np.float64)
-    return way.sql if wanted == "number" or are_numbers(values) else None
+    return way.sql if target == "number" or are_numbers(values) else None
 
 
 def _number_labelling(db: Database, num_nodes: int, sql: str, column: str | None) -> Labelling:
@@ -337,9 +337,9 @@ def _number_labelling(db: Database, num_nodes: int, sql: str, column: str | None
     if negative:
         way = choose_readings(db, "every", {label: None}, db.types("every"))[label]
         source, sql = "every", way.sql
-    found = db.arrays(f"SELECT i, {sql} AS y FROM {source} JOIN nodes USING (id)")
+    rows = db.arrays(f"SELECT i, {sql} AS y FROM {source} JOIN nodes USING (id)")
     values = np.full(num_nodes, np.nan)
-    values[found["i"]] = found["y"].astype(np.float64)
+    values[rows["i"]] = rows["y"].astype(np.float64)
     labels, classes = encode_numbers(values)
     known, rows = int((labels >= 0).sum()), db.value("SELECT count(*) FROM labels")
     name = "labels" if column is None else repr(column)

@@ -50,9 +50,9 @@ class NumberPropagation(Settings):
         check_no_start(self, start)
         nodes, y = [task.train for task in tasks], [known_numbers(task) for task in tasks]
         columns = [_columns(values) for values in y]
-        reached = self.spread.spread(tasks[0].graph, nodes, columns)
+        spread = self.spread.spread(tasks[0].graph, nodes, columns)
         fits = []
-        for some, values, totals in zip(nodes, y, reached, strict=True):
+        for some, values, totals in zip(nodes, y, spread, strict=True):
             fits.append(SpreadNumbers(self.spread, some, values, _mean(totals, values)))
         return fits
 
@@ -157,8 +157,8 @@ def _columns(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _mean(totals: NDArray[np.float64], known: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weighted mean of what reached each node [N]."""
-    above, reached = totals.T
-    own = np.divide(above, reached, out=np.zeros(len(totals)), where=reached > 0)
+    """Return the weighted mean of what spread to each node [N]."""
+    above, total = totals.T
+    own = np.divide(above, total, out=np.zeros(len(totals)), where=total > 0)
     mean: NDArray[np.float64] = known.mean() + own
     return mean

@@ -1,4 +1,4 @@
-"""What a fit gives: one value for each kind of target, and what is said of it in words.
+"""What a fit gives: one value for each kind of target, and the same in words.
 
 ``base`` has what all kinds share and says what a kind adds; ``classes`` and ``class_words`` are one
 class per node, ``tags`` and ``tag_words`` several tags. `result_of` chooses.

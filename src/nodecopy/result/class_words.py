@@ -1,4 +1,4 @@
-"""What is said of one class per node: on the terminal, in summary.json, on the page."""
+"""One class per node in words: on the terminal, in summary.json, on the page."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _UNSURE, _NAMED_SHARE = 0.5, 0.02
 
 
 class ClassWords(Words):
-    """What is said of classes."""
+    """Classes in words."""
 
     _of: ClassResult
     noun = "classes"

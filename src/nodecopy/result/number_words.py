@@ -1,4 +1,4 @@
-"""What is said of numbers: on the terminal, in summary.json, on the page."""
+"""Numbers in words: on the terminal, in summary.json, on the page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RANGES, _POINTS = 7, 2_000
 
 
 class NumberWords(Words):
-    """What is said of numbers."""
+    """Numbers in words."""
 
     _of: NumberResult
     noun, label, given, score = "numbers", "known number", "a number", "The error"
@@ -263,8 +263,8 @@ def number(value: float) -> str:
 
 def _quantiles(values: NDArray[np.float64]) -> dict[str, float]:
     names = ("smallest", "lower_quartile", "median", "upper_quartile", "largest")
-    found = np.quantile(values, [0, 0.25, 0.5, 0.75, 1]).tolist()
-    return dict(zip(names, found, strict=True))
+    quartiles = np.quantile(values, [0, 0.25, 0.5, 0.75, 1]).tolist()
+    return dict(zip(names, quartiles, strict=True))
 
 
 def _rmse(errors: NDArray[np.float64]) -> float:

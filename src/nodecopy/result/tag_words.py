@@ -1,4 +1,4 @@
-"""What is said of several tags per node: on the terminal, in summary.json, on the page."""
+"""Several tags per node in words: on the terminal, in summary.json, on the page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAMED = 5
 
 
 class TagWords(Words):
-    """What is said of tags."""
+    """Tags in words."""
 
     _of: TagResult
     noun, label, given, score = "tags", "known tag", "known tags", "F1"

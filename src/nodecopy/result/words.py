@@ -1,4 +1,4 @@
-"""What is said of a result: lines of the terminal, summary.json, and the words of the page.
+"""A result in words: lines of the terminal, summary.json, and the words of the page.
 
 `Words` has what holds for every kind of target, and says what a kind adds.
 """
@@ -30,7 +30,7 @@ SUSPECT = 0.05
 
 
 class Words:
-    """What is said of a result; a subclass for each kind of target.
+    """A result in words; a subclass for each kind of target.
 
     Args:
         result: of the fit.

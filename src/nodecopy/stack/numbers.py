@@ -234,8 +234,8 @@ def pool_weights(
         gradient = w * (slope - w @ slope) - (counts[kept] - w * counts[kept].sum())
         return value, gradient
 
-    found = minimize(loss, np.log(prior), jac=True, method="L-BFGS-B", options={"maxiter": 500})
-    w = np.exp(found.x - found.x.max())
+    fit = minimize(loss, np.log(prior), jac=True, method="L-BFGS-B", options={"maxiter": 500})
+    w = np.exp(fit.x - fit.x.max())
     weights[kept] = w / w.sum()
     return tuple(weights.tolist())
 

@@ -117,19 +117,19 @@ def estimate_tags(
     some = np.ones(len(truth), bool) if representative is None else representative
     p, own, truth = np.asarray(probabilities), np.asarray(held_out)[some], truth[some]
     predicted, chosen = own > thresholds, p > thresholds
-    found, size = (p * chosen).mean(0), p.mean(0) + chosen.mean(0)  # [T]
+    right, size = (p * chosen).mean(0), p.mean(0) + chosen.mean(0)  # [T]
     error = truth - own
 
-    def score(found: Any, size: Any, over_tags: Any) -> EstimatedScore:
+    def score(right: Any, size: Any, over_tags: Any) -> EstimatedScore:
         """Return the mean F1 of tags, or of all as one, corrected by held-out labels."""
-        f1 = 2 * found / np.maximum(size, _LEAST)
+        f1 = 2 * right / np.maximum(size, _LEAST)
         gain = (2 * error * predicted - f1 * error) / np.maximum(size, _LEAST)  # [n, T]
         correction, half = corrected(over_tags(gain), level)
         value = float(np.clip(np.mean(f1) + correction, 0.0, 1.0))
         return EstimatedScore(value, max(value - half, 0.0), min(value + half, 1.0))
 
-    micro = score(found.sum(), size.sum(), lambda gain: gain.sum(1))
-    macro = score(found, size, lambda gain: (gain * trusted(gain)).mean(1))
+    micro = score(right.sum(), size.sum(), lambda gain: gain.sum(1))
+    macro = score(right, size, lambda gain: (gain * trusted(gain)).mean(1))
     return EstimatedTags(micro, macro, ranking_precision(own, truth), level, int(some.sum()))
 
 
