@@ -53,6 +53,7 @@ def whole_files(folder: Path) -> None:
     _write_rows(folder / "edges.csv", [("source", "target"), *edges])
     _write_rows(folder / "labels.csv", [("id", "label"), *labels])
     _write_rows(folder / "features.csv", [("id", "f1", "f2"), *rows])
+    _write_rows(folder / "classes.csv", [("class", "description"), ("x", "a b"), ("z", "c d")])
     (folder / "edges.csv.gz").write_bytes(gzip.compress((folder / "edges.csv").read_bytes()))
     _parquet(folder)
     _other_formats(folder, edges, labels, rows)
@@ -287,6 +288,20 @@ def other_formats(rng: random.Random, folder: Path) -> Case:
     return _read(rng, folder, words, 0.8)
 
 
+def described(rng: random.Random, folder: Path) -> Case:
+    """Damage a table of classes, of a workbook or of text, and fit with it."""
+    path = folder / rng.choice(["classes.csv", "classes.csv", "book.xlsx"])
+    if path.suffix == ".csv" and rng.random() < 0.5:
+        path.write_bytes(random_table(rng))
+    else:
+        damage_file(rng, path)
+    words = [f"--edges={folder / 'edges.csv'}", f"--labels={folder / 'labels.csv'}"]
+    classes = f"{path}{rng.choice(['', '#labels', '#x']) if path.suffix == '.xlsx' else ''}"
+    return Case(
+        ["fit", *words, f"--classes={classes}", *CHEAP, f"--out={folder / 'new'}"], ("new",)
+    )
+
+
 def _read(rng: random.Random, folder: Path, words: list[str], look: float) -> Case:
     if rng.random() < look:
         return Case(["inspect", *words])
@@ -478,6 +493,7 @@ CASES: dict[Maker, int] = {
     own_tables: 25,
     packed_tables: 20,
     other_formats: 40,
+    described: 10,
     model: 20,
     config: 10,
     store: 10,
