@@ -56,8 +56,10 @@ _SUFFIXES = {".json", ".safetensors", ".txt", ".model"}
 _COMMITTED, _BATCH = 256, 32
 # Keys of one query.
 _QUERIED = 500
-# Seconds beyond which "auto" keeps words alone.
-_LONGEST = 600.0
+# Characters of a text that count, about what the packaged model reads, and of all texts, beyond
+# which "auto" keeps words alone: one core embeds them in about ten minutes. Not seconds, as the
+# same table must not become other features on a busy machine.
+_COUNTED, _MOST_CHARACTERS = 1000, 5_000_000
 # Seconds beyond which an estimate is shown before anything is embedded.
 _WORTH_TELLING = 5.0
 _PROBE = "The quick brown fox jumps over the lazy dog."
@@ -129,9 +131,7 @@ class TextModel:
         encode = MiniLM(folder) if name == PACKAGED else _LoadedWhenUsed(folder)
         return cls(name, digest, encode)
 
-    def embed(
-        self, texts: Sequence[str], show: Show = False, longest: float = np.inf
-    ) -> Vectors | None:
+    def embed(self, texts: Sequence[str], show: Show = False) -> Vectors:
         """Return a vector of unit length for each text, zeros for an empty one [n, d].
 
         Each different text is embedded once, and those that were embedded before not at all. The
@@ -140,18 +140,15 @@ class TextModel:
         Args:
             texts: any.
             show: how far it is, see `progress_bar`.
-            longest: seconds beyond which nothing is done, and None is returned.
         """
         keys = [_key(text) for text in texts]
         by_key = {key: text for key, text in zip(keys, texts, strict=True) if text}
         with self._store() as store:
             new = sorted(store.missing(by_key), key=lambda key: len(by_key[key]))
-            seconds = self._add_sample(store, new, by_key) if new else 0.0
-            if seconds > longest:
-                return None
-            new = list(store.missing(new))
             if new:
-                self._add(store, new, by_key, seconds, show)
+                seconds = self._add_sample(store, new, by_key)
+                if left := store.missing(new):
+                    self._add(store, left, by_key, seconds, show)
             return store.vectors(keys)
 
     def _add_sample(self, store: _Store, new: list[bytes], texts: dict[bytes, str]) -> float:
@@ -337,11 +334,11 @@ def read_texts(
             f"{fitted.digest[:12]}…), and {model.name} ({model.digest[:12]}…) is another: name "
             "that one by text_model"
         )
-    longest = _LONGEST if given == AUTO and fitted is None else np.inf
-    vectors = model.embed(texts, show, longest)
-    if vectors is None:
-        slow = f"embedding {counted(len(texts), 'text')} would take more than 10 minutes"
+    characters = sum(min(len(text), _COUNTED) for text in set(texts))
+    if given == AUTO and fitted is None and characters > _MOST_CHARACTERS:
+        slow = f"embedding {counted(len(texts), 'text')} would take more than about 10 minutes"
         return ReadTexts(None, None, f"{slow}: words alone are used; text_model {PACKAGED} waits")
+    vectors = model.embed(texts, show)
     dimension = vectors.shape[1] if fitted is None else fitted.dimension
     if vectors.shape[1] < dimension:  # no text at all
         vectors = np.zeros((len(texts), dimension), np.float32)
