@@ -76,6 +76,13 @@ def test_classes_may_be_in_a_sheet_or_have_names_alone(tmp_path: Path):
     assert list(parse_classes(str(names))) == ["Möbel", "web, and mail"]
 
 
+def test_names_of_many_classes_may_be_longer_than_a_file_name(tmp_path: Path):
+    names = [f"class #{n}" for n in range(60)]
+    given = FitSettings("e.csv", "l.csv", classes=",".join(names))
+    (tmp_path / "config.toml").write_text(write_settings(given, tmp_path))
+    assert list(parse_classes(read_settings(tmp_path / "config.toml").classes or "")) == names
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -219,7 +219,7 @@ def format_of(path: Path) -> str:
 def sheet_of(path: PathLike) -> tuple[Path, str]:
     """Return a file, and the sheet that is named behind a #, unless that is part of its name."""
     file, mark, sheet = str(path).rpartition("#")
-    if mark and not Path(path).exists() and Path(file).is_file():
+    if mark and not os.path.exists(path) and os.path.isfile(file):  # False of names too long
         return Path(file), sheet
     return Path(path), ""
 

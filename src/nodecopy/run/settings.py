@@ -232,7 +232,7 @@ def parse_classes(text: str) -> dict[str, str]:
 
 def is_table(classes: str | None) -> bool:
     """Tell whether descriptions of classes are in a file, or a sheet of one."""
-    return classes is not None and sheet_of(classes)[0].is_file()
+    return classes is not None and os.path.isfile(sheet_of(classes)[0])  # False of long names
 
 
 def write_settings(settings: FitSettings, folder: Path) -> str:
