@@ -114,6 +114,12 @@ def test_one_label_is_enough_beside_described_classes():
     np.testing.assert_array_equal(added.predict(), clf.predict())
     with pytest.raises(ModelError, match="all labels are 'games'"):
         classifier(class_descriptions={}).fit(graph, frame, {0: "games"})
+    with pytest.raises(ModelError, match="all labels are 'games'.* as no text .*: letters"):
+        words = NodeCopyClassifier(text_model="none", class_descriptions=DESCRIBED)
+        words.fit(graph, frame, {0: "games"})
+    with pytest.raises(ModelError, match="all labels are 'games'"):
+        fitted = classifier(class_descriptions={}).fit(graph, frame, {0: "games", 1: "letters"})
+        fitted.add_labels({1: None})
 
 
 def test_guessed_labels_are_explained_by_descriptions():
