@@ -114,12 +114,12 @@ def test_one_label_is_enough_beside_described_classes():
     np.testing.assert_array_equal(added.predict(), clf.predict())
     with pytest.raises(ModelError, match="all labels are 'games'"):
         classifier(class_descriptions={}).fit(graph, frame, {0: "games"})
+    words = NodeCopyClassifier(text_model="none", class_descriptions=DESCRIBED)
     with pytest.raises(ModelError, match="all labels are 'games'.* as no text .*: letters"):
-        words = NodeCopyClassifier(text_model="none", class_descriptions=DESCRIBED)
         words.fit(graph, frame, {0: "games"})
+    words.fit(graph, frame, {0: "games", 1: "letters"}).set_params(class_descriptions={})
     with pytest.raises(ModelError, match="all labels are 'games'"):
-        fitted = classifier(class_descriptions={}).fit(graph, frame, {0: "games", 1: "letters"})
-        fitted.add_labels({1: None})
+        words.add_labels({1: None})
 
 
 def test_guessed_labels_are_explained_by_descriptions():
@@ -150,6 +150,9 @@ def test_names_of_classes_that_are_not_those_of_labels_are_noticed():
         classifier(class_descriptions=["Games", "letters"]).fit(graph, frame, labels)
     with pytest.raises(ModelError, match="list of names; got 'games,letters'"):
         classifier(class_descriptions="games,letters").fit(graph, frame, labels)
+    for unknown in ("", "-1", -1, None):
+        with pytest.raises(ModelError, match="unknown label"):
+            classifier(class_descriptions=["games", unknown]).fit(graph, frame, labels)
     clf = classifier(class_descriptions=["chess", "mail"]).fit(graph, frame, labels)
     assert "labels are games, letters" in clf.result_.given.notes[-1]
 

@@ -172,12 +172,14 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # ty
         return self._fitted().classes
 
     def _check_arguments(self) -> Any:
-        """Refuse a string of names, which would be read letter by letter."""
+        """Refuse a string of names, which would be read letter by letter, and unknown labels."""
         if isinstance(self.class_descriptions, str):
             raise ModelError(
                 "class_descriptions must be {class: description} or a list of names; got "
                 f"{shown(self.class_descriptions)}"
             )
+        if unknown := [one for one in self.class_descriptions or () if not is_known(one)]:
+            raise ModelError(f"class_descriptions: {unknown[0]!r} stands for an unknown label")
         return super()._check_arguments()
 
     def _needs_labels(self, graph: Any, y: Any) -> bool:
@@ -243,7 +245,7 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # ty
 
 
 def _check_several(given: Problem) -> None:
-    """Refuse labels of a single class, with the note on classes without a label, if there is one."""
+    """Refuse labels of a single class; a note may say why no other is predicted."""
     if len(given.classes) != 1:
         return
     hints = [note for note in given.notes if note.startswith(_UNLABELLED)]
