@@ -292,11 +292,15 @@ def _open_text(
             text = copied((" ".join(line.split()) + "\n" for line in lines), db.folder)
         skip, first = _first_line(text)
     delimiter, types, header = _sniffed(db, text, skip, first, delimiter)
-    # Ids alone are a table of nodes, unless another character may separate cells.
-    if len(types) < 2 and (role not in (NODES, CLASSES) or separated or ":" in first):
+    # Ids or names alone are a table of nodes or classes, unless another character may separate.
+    others = ": " if role is CLASSES else ":"
+    if len(types) < 2 and (role not in (NODES, CLASSES) or separated or others in first):
+        accepted = "comma, tab, semicolon or |"
+        if role is not CLASSES:
+            accepted = "comma, tab, semicolon, | or spaces, or another one that `delimiter` names"
         raise FormatError(
             f"{path}: no separator in the first row, {shortened(first.strip())!r}; accepted: "
-            "comma, tab, semicolon, | or spaces, or another one that `delimiter` names"
+            f"{accepted}"
         )
     table = TextTable(
         path,
