@@ -79,6 +79,9 @@ def test_described_classes_without_a_label_are_predicted_and_said_to_be_unchecke
     assert estimate.high - estimate.low > clf.result_.unchecked_share > 0.25
     assert clf.predict(clf.suggest(1)).tolist() == ["music"]
     assert clf.novelty()[truth == "music"].mean() < without.novelty()[truth == "music"].mean()
+    there = clf.posterior_.take(np.flatnonzero(clf.predict() != "music"))
+    sets = [clf.result_.elsewhere(one).sets.expected for one in (clf.posterior_, there)]
+    np.testing.assert_array_equal(*sets)
     assert "unchecked: music" in clf.report(tmp_path / "page.html").path.read_text()
     clf.save(tmp_path / "model")
     loaded = NodeCopyClassifier.load(tmp_path / "model")
