@@ -117,6 +117,8 @@ def test_one_label_is_enough_beside_described_classes():
     np.testing.assert_array_equal(added.predict(), clf.predict())
     with pytest.raises(ModelError, match="all labels are 'games'"):
         classifier(class_descriptions={}).fit(graph, frame, {0: "games"})
+    two = classifier(class_descriptions=DESCRIBED).fit(graph, frame, {0: "games", 2: "games"})
+    assert not [text for text in two.result_.warnings if "commonest class" in text]
     words = NodeCopyClassifier(text_model="none", class_descriptions=DESCRIBED)
     with pytest.raises(ModelError, match="all labels are 'games'.* as no text .*: letters"):
         words.fit(graph, frame, {0: "games"})

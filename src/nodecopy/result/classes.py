@@ -259,8 +259,8 @@ class ClassResult(Result):
 
 
 def _accuracy_warnings(held_out: HeldOut | None) -> list[str]:
-    """Warn if held-out labels were predicted no better than by the commonest class."""
-    if held_out is None:
+    """Warn if held-out labels of several classes are predicted no better than by the commonest."""
+    if held_out is None or len(np.unique(held_out.truth)) < 2:
         return []
     accuracy = held_out.scores.accuracy
     commonest = np.bincount(held_out.truth).max() / len(held_out.truth)
