@@ -224,7 +224,7 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # ty
         notes.append(f"{_UNLABELLED}, {what}: {listed(sorted(map(str, others))[:5], len(others))}")
         if len(others) == len(described):
             some = listed(sorted(map(str, classes))[:5], len(classes))
-            notes.append(f"{_UNLABELLED} alone are described; labels are {some}")
+            notes.append(f"{_UNLABELLED} are all that is described; labels are {some}")
         return replace(given if why else given.with_classes(others), notes=tuple(notes))
 
     def _why_not_read(self, given: Problem, others: Sequence[Any]) -> str:
