@@ -79,6 +79,9 @@ def test_described_classes_without_a_label_are_predicted_and_said_to_be_unchecke
     assert estimate.high - estimate.low > clf.result_.unchecked_share > 0.25
     assert clf.predict(clf.suggest(1)).tolist() == ["music"]
     assert clf.novelty()[truth == "music"].mean() < without.novelty()[truth == "music"].mean()
+    there = clf.posterior_.take(np.flatnonzero(clf.predict() != "music"))
+    sets = [clf.result_.elsewhere(one).sets.expected for one in (clf.posterior_, there)]
+    np.testing.assert_array_equal(*sets)
     assert "unchecked: music" in clf.report(tmp_path / "page.html").path.read_text()
     clf.save(tmp_path / "model")
     loaded = NodeCopyClassifier.load(tmp_path / "model")
@@ -114,6 +117,14 @@ def test_one_label_is_enough_beside_described_classes():
     np.testing.assert_array_equal(added.predict(), clf.predict())
     with pytest.raises(ModelError, match="all labels are 'games'"):
         classifier(class_descriptions={}).fit(graph, frame, {0: "games"})
+    two = classifier(class_descriptions=DESCRIBED).fit(graph, frame, {0: "games", 2: "games"})
+    assert not [text for text in two.result_.warnings if "commonest class" in text]
+    words = NodeCopyClassifier(text_model="none", class_descriptions=DESCRIBED)
+    with pytest.raises(ModelError, match="all labels are 'games'.* as no text .*: letters"):
+        words.fit(graph, frame, {0: "games"})
+    words.fit(graph, frame, {0: "games", 1: "letters"}).set_params(class_descriptions={})
+    with pytest.raises(ModelError, match="all labels are 'games'"):
+        words.add_labels({1: None})
 
 
 def test_guessed_labels_are_explained_by_descriptions():
@@ -144,6 +155,9 @@ def test_names_of_classes_that_are_not_those_of_labels_are_noticed():
         classifier(class_descriptions=["Games", "letters"]).fit(graph, frame, labels)
     with pytest.raises(ModelError, match="list of names; got 'games,letters'"):
         classifier(class_descriptions="games,letters").fit(graph, frame, labels)
+    for unknown in ("", "-1", -1, None):
+        with pytest.raises(ModelError, match="unknown label"):
+            classifier(class_descriptions=["games", unknown]).fit(graph, frame, labels)
     clf = classifier(class_descriptions=["chess", "mail"]).fit(graph, frame, labels)
     assert "labels are games, letters" in clf.result_.given.notes[-1]
 

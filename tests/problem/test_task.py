@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,3 +50,11 @@ def test_contradictions_are_refused(parts: dict[str, Any], message: str) -> None
 def test_features_without_a_column_are_refused(features: Any) -> None:
     with pytest.raises(InputError, match=r"no column, \[4, 0\]; where there are none, leave them"):
         Task.of(GRAPH, features, [0, 1, 0, 1], [0, 1])
+
+
+def test_a_part_keeps_what_is_known_and_what_is_guessed() -> None:
+    whole = replace(task([0, 1, -1, 1], [0, 3], [1]), guessed=np.array([3]))
+    part = whole.part(np.array([0, 1, 3]))
+    assert (part.train.tolist(), part.val.tolist(), part.guessed.tolist()) == ([0, 2], [1], [2])
+    assert part.known.tolist() == [0]
+    assert part.labels.tolist() == [0, 1, 1]

@@ -28,6 +28,21 @@ def test_classes_that_are_numbers_keep_the_order_of_numbers(settings, rows_file)
     assert result.classes.tolist() == [9, 10]
 
 
+def test_settings_name_classes_that_are_numbers_as_files_do(settings, rows_file, tmp_path):
+    rows = [("id", "label"), *((f"b{n}", "10" if n < 3 else "9") for n in range(6))]
+    shares, described = "9=0.75,10=0.25", rows_file("c.csv", [("class",), ("9",), ("10",), ("11",)])
+    numbers = replace(settings, labels=rows_file("l.csv", rows), classes=described)
+    run = label_tables(replace(numbers, class_prior=shares), progress=False)
+    assert run.result.probabilities.mean(0) == pytest.approx([0.75, 0.25], abs=0.05)
+    assert run.result.given.notes[-1].endswith(
+        "not predicted, as no text is read by its meaning: 11"
+    )
+    write_folder(run, tmp_path / "run", lambda: report_page(run.result))
+    loaded = NodeCopyClassifier.load(tmp_path / "run")
+    assert loaded.class_prior == {9: 0.75, 10: 0.25}
+    assert set(loaded.class_descriptions) == {9, 10, 11}
+
+
 def test_a_fit_no_better_than_the_commonest_class_is_warned_of(labelled):
     good = labelled.result
     assert good.warnings == good.inspection.warnings

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nodecopy.core.errors import SpecError
+from nodecopy.core.errors import InputError, SpecError
 from nodecopy.run import FitSettings, read_settings, write_settings
 from nodecopy.run.settings import parse_classes
 
@@ -74,6 +74,15 @@ def test_classes_may_be_in_a_sheet_or_have_names_alone(tmp_path: Path):
     names = tmp_path / "names.txt"
     names.write_bytes("Möbel\nweb, and mail\n".encode("cp1252"))
     assert list(parse_classes(str(names))) == ["Möbel", "web, and mail"]
+    names.write_text("lang::c\nlang::ada\n")
+    assert list(parse_classes(str(names))) == ["lang::ada", "lang::c"]
+
+
+def test_names_of_many_classes_may_be_longer_than_a_file_name(tmp_path: Path):
+    names = [f"class #{n}" for n in range(60)]
+    given = FitSettings("e.csv", "l.csv", classes=",".join(names))
+    (tmp_path / "config.toml").write_text(write_settings(given, tmp_path))
+    assert list(parse_classes(read_settings(tmp_path / "config.toml").classes or "")) == names
 
 
 @pytest.mark.parametrize(
@@ -83,13 +92,16 @@ def test_classes_may_be_in_a_sheet_or_have_names_alone(tmp_path: Path):
         ("class,description\n", "no rows"),
         ("mail,a\nmail,b\n", "several.*line 1.*line 2"),
         ("class,description\n,b\n", "without a class.*line 2"),
+        ("id,class,description\n1,mail,a\n", "call the two columns class"),
+        ("mail: letters\nweb: sites\n", r"tab, semicolon or \|$"),
+        ('{"mail": "letters", "web": "sites"}', "columns mail, web; call"),
     ],
 )
 def test_a_table_that_does_not_describe_classes_is_refused(
     tmp_path: Path, content: str, message: str
 ):
     (tmp_path / "c.csv").write_text(content)
-    with pytest.raises(SpecError, match=message):
+    with pytest.raises(InputError, match=message):
         FitSettings("e.csv", classes=str(tmp_path / "c.csv"))
     with pytest.raises(SpecError, match="no file"):
         FitSettings("e.csv", classes=str(tmp_path / "clases"))

@@ -160,6 +160,8 @@ def _encode(value: Any, name: str, arrays: _Stored) -> Any:
         return {
             "dict": {key: _encode(item, f"{name}.{key}", arrays) for key, item in value.items()}
         }
+    if type(value) is dict:  # of classes that are numbers, for instance
+        return {"entries": _encode(list(value.items()), name, arrays)}
     if _SAVABLE.get(_name(type(value))) is type(value):
         fields = {
             field: _encode(getattr(value, field), f"{name}.{field}", arrays)
@@ -199,6 +201,8 @@ def _decode(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
             return np.array(strings, dtype=str)
         case {"dict": dict(items)}:
             return {key: _decode(item, arrays) for key, item in items.items()}
+        case {"entries": list(entries)}:
+            return dict(_decode(entries, arrays))
         case {"type": str(name), "fields": dict(fields)} if name in _SAVABLE:
             return _build(_SAVABLE[name], {key: _decode(v, arrays) for key, v in fields.items()})
         case {"type": str(name)}:

@@ -172,12 +172,14 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # ty
         return self._fitted().classes
 
     def _check_arguments(self) -> Any:
-        """Refuse a string of names, which would be read letter by letter."""
+        """Refuse a string of names, which would be read letter by letter, and unknown labels."""
         if isinstance(self.class_descriptions, str):
             raise ModelError(
                 "class_descriptions must be {class: description} or a list of names; got "
                 f"{shown(self.class_descriptions)}"
             )
+        if unknown := [one for one in self.class_descriptions or () if not is_known(one)]:
+            raise ModelError(f"class_descriptions: {unknown[0]!r} stands for an unknown label")
         return super()._check_arguments()
 
     def _needs_labels(self, graph: Any, y: Any) -> bool:
@@ -191,19 +193,17 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # ty
 
     def _prepared(self, problem: Problem) -> Problem:
         """Refuse labels of a single class, unless others are described, before texts are read."""
-        if len(problem.classes) == 1 and not self.class_descriptions:
-            number = problem.classes.dtype.kind in "iuf"
-            raise ModelError(
-                f"all labels are {str(problem.classes[0])!r}; at least two classes are needed"
-                f"{'; -1 counts as unknown' * number}"
-            )
+        if not self.class_descriptions:
+            _check_several(problem)
         return super()._prepared(problem)
 
     def _fit(self, given: Problem) -> Self:
         """Fit to a problem; without any label, guess classes from their descriptions."""
         described, seed = self.class_descriptions or (), seed_of(self.random_state)
         if not described or np.any(given.labels >= 0):
-            return super()._fit(self._with_unlabelled(given))
+            given = self._with_unlabelled(given)
+            _check_several(given)
+            return super()._fit(given)
         problem, model = guess_classes(given, described, self.text_model, seed)
         self.result_ = ClassResult(problem, model, self._arguments())
         return self
@@ -224,7 +224,7 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # ty
         notes.append(f"{_UNLABELLED}, {what}: {listed(sorted(map(str, others))[:5], len(others))}")
         if len(others) == len(described):
             some = listed(sorted(map(str, classes))[:5], len(classes))
-            notes.append(f"{_UNLABELLED} alone are described; labels are {some}")
+            notes.append(f"{_UNLABELLED} are all that is described; labels are {some}")
         return replace(given if why else given.with_classes(others), notes=tuple(notes))
 
     def _why_not_read(self, given: Problem, others: Sequence[Any]) -> str:
@@ -242,3 +242,14 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # ty
     def _method(self, given: Problem) -> tuple[NodeClassifier, Task]:
         method = with_class_prior(self._check_arguments(), self.class_prior, given.classes)
         return with_descriptions(method, given, self.class_descriptions, self.text_model)
+
+
+def _check_several(given: Problem) -> None:
+    """Refuse labels of a single class; a note may say why no other is predicted."""
+    if len(given.classes) != 1:
+        return
+    hints = [note for note in given.notes if note.startswith(_UNLABELLED)]
+    if given.classes.dtype.kind in "iuf":
+        hints.append("-1 counts as unknown")
+    what = f"all labels are {str(given.classes[0])!r}; at least two classes are needed"
+    raise ModelError("; ".join([what, *hints]))

@@ -338,7 +338,9 @@ def _columns(
     settled: dict[str, ColumnType] = {}
     values: dict[str, NDArray[Any]] = {}
     for name, (held, present, marked) in columns.items():
-        filled = np.array([not isinstance(cell, str) or bool(cell.strip()) for cell in held], bool)
+        filled = np.ones(len(held), bool)
+        if held.dtype.kind in "OUT":  # which may hold strings
+            filled[:] = [not isinstance(cell, str) or bool(cell.strip()) for cell in held]
         cells, known = held[filled], present.copy()
         known[present] = filled
         own: ColumnType = "category" if marked else _array_type(cells)

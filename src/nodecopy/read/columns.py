@@ -137,6 +137,8 @@ def assign(
     option = f"`{table_role.name}_columns`"
     hint = f"{option} names the two{', and perhaps a weight' * (table_role is EDGES)}; `delimiter` "
     hint += "says what separates columns"
+    if table_role is CLASSES:
+        hint = "call the two columns class and description"
     if len(ids) == 2:
         pair = shlex.quote(",".join(table.titles[at] for at in ids))
         hint = f"{option} {pair}, for instance: they hold the same values"

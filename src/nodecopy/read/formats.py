@@ -219,7 +219,7 @@ def format_of(path: Path) -> str:
 def sheet_of(path: PathLike) -> tuple[Path, str]:
     """Return a file, and the sheet that is named behind a #, unless that is part of its name."""
     file, mark, sheet = str(path).rpartition("#")
-    if mark and not Path(path).exists() and Path(file).is_file():
+    if mark and not os.path.exists(path) and os.path.isfile(file):  # False of names too long
         return Path(file), sheet
     return Path(path), ""
 
@@ -292,11 +292,15 @@ def _open_text(
             text = copied((" ".join(line.split()) + "\n" for line in lines), db.folder)
         skip, first = _first_line(text)
     delimiter, types, header = _sniffed(db, text, skip, first, delimiter)
-    # Ids alone are a table of nodes, unless another character may separate cells.
-    if len(types) < 2 and (role not in (NODES, CLASSES) or separated or ":" in first):
+    # Ids or names alone are a table of nodes or classes, unless another character may separate.
+    others = ": " if role is CLASSES else ":"
+    if len(types) < 2 and (role not in (NODES, CLASSES) or separated or others in first):
+        accepted = "comma, tab, semicolon or |"
+        if role is not CLASSES:
+            accepted = "comma, tab, semicolon, | or spaces, or another one that `delimiter` names"
         raise FormatError(
             f"{path}: no separator in the first row, {shortened(first.strip())!r}; accepted: "
-            "comma, tab, semicolon, | or spaces, or another one that `delimiter` names"
+            f"{accepted}"
         )
     table = TextTable(
         path,

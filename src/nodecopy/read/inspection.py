@@ -109,7 +109,7 @@ def _warnings(
         yield "no node has a label"
     single = [repr(name) for name, count in zip(class_names, counts, strict=False) if count == 1]
     if np.count_nonzero(counts) == 1:
-        yield "all labels are of one class; a fit needs two, or descriptions of the others"
+        yield "all labels are of one class: a fit predicts others with a label or description"
     if single:
         yield f"a class with a single label cannot be checked: {listed(single[:5], len(single))}"
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.core.errors import DatasetError, counted, unknown_name
+from nodecopy.core.errors import DatasetError, counted, listed, unknown_name
 from nodecopy.features.columns import list_separator, list_values
 from nodecopy.features.label_values import (
     MOST_NUMBERS,
@@ -47,7 +47,7 @@ from nodecopy.read.columns import (
     read_text,
 )
 from nodecopy.read.database import FOLDED, SHOWN, Database, Ids, number_values, set_nodes
-from nodecopy.read.formats import PathLike, open_table, paths_of
+from nodecopy.read.formats import PathLike, TextTable, open_table, paths_of
 from nodecopy.read.nodes import NodeTable
 from nodecopy.read.options import TableOptions
 from nodecopy.read.readings import choose_readings
@@ -260,6 +260,11 @@ def read_classes(path: PathLike) -> dict[str, str]:
     """Return a description of each class from a table of classes, with or without descriptions."""
     with Database() as db:
         table = open_table(db, path, CLASSES)
+        if not (isinstance(table, TextTable) or any(CLASSES.roles_of(table.names))):
+            raise DatasetError(
+                f"{table.path} has columns {listed(table.titles[:5], len(table.titles))}; call the "
+                "two columns class and description"
+            )
         alone = len(table.named_places) == 1
         place = {"class": table.named_places[0]} if alone else assign(table, CLASSES, None)
         at = place.get("description", place["class"])

@@ -112,11 +112,10 @@ class ClassResult(Result):
         """Return the estimated accuracy on the nodes without a label, and its interval."""
         held = self.checked_held_out
         others = held.unlabelled(self.probabilities)
-        checked = others[~self.unlabelled_classes[others.argmax(1)]]
         return estimate_accuracy(
             held.probabilities,
             held.truth,
-            checked if len(checked) else others,
+            self._checked(others),
             level,
             self.representative,
             self.missing_mass,
@@ -132,6 +131,11 @@ class ClassResult(Result):
     def unchecked_share(self) -> float:
         """The share G of nodes without a label that are predicted to be of such a class."""
         return self._unchecked_share(self.probabilities[self.without_label])
+
+    def _checked(self, probabilities: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return those of nodes that are predicted to be of a class with a label; all, if none."""
+        checked = probabilities[~self.unlabelled_classes[probabilities.argmax(1)]]
+        return checked if len(checked) else probabilities
 
     def _unchecked_share(self, probabilities: NDArray[np.float64]) -> float:
         unchecked = self.unlabelled_classes[probabilities.argmax(1)]
@@ -173,9 +177,7 @@ class ClassResult(Result):
     def prediction_sets(self) -> PredictionSets:
         """What sets of any coverage follow from."""
         held, some = self.checked_held_out, self.representative
-        others = held.unlabelled(self.probabilities)
-        checked = others[~self.unlabelled_classes[others.argmax(1)]]
-        others = checked if len(checked) else others
+        others = self._checked(held.unlabelled(self.probabilities))
         missing = self.missing_mass or MissingMass()
         return fit_sets(held.probabilities[some], held.truth[some], others, missing.share)
 
@@ -191,7 +193,8 @@ class ClassResult(Result):
         p, truth, there = held.probabilities, held.truth, posterior.probabilities
         unchecked = self._unchecked_share(there)
         accuracy = estimate_accuracy(p, truth, p, 0.95, some, missing, unchecked)
-        sets = fit_sets(p[some], truth[some], there, (missing or MissingMass()).share)
+        share = (missing or MissingMass()).share
+        sets = fit_sets(p[some], truth[some], self._checked(there), share)
         return TrustElsewhere(accuracy, self.estimate, float(there.max(1).mean()), sets)
 
     @cached_property
@@ -256,8 +259,8 @@ class ClassResult(Result):
 
 
 def _accuracy_warnings(held_out: HeldOut | None) -> list[str]:
-    """Warn if held-out labels were predicted no better than by the commonest class."""
-    if held_out is None:
+    """Warn if held-out labels of several classes are predicted no better than by the commonest."""
+    if held_out is None or len(np.unique(held_out.truth)) < 2:
         return []
     accuracy = held_out.scores.accuracy
     commonest = np.bincount(held_out.truth).max() / len(held_out.truth)

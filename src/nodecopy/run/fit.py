@@ -64,7 +64,7 @@ def label_table(
     executor: object = None,
 ) -> Run:
     """Fit to what was read, see `label_tables`."""
-    estimator = settings.estimator(table.target, progress, executor)
+    estimator = settings.estimator(table.target, progress, executor, table.classes)
     with warnings.catch_warnings():  # the summary says which tags are not predicted
         warnings.filterwarnings("ignore", "tags that fewer")
         result = replace(estimator.fit(table).result_, coverage=settings.coverage)

@@ -10,12 +10,15 @@ import csv
 import json
 import math
 import os
+import re
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
+
+from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, ModelError, SpecError, shown, unknown_name
 from nodecopy.core.executors import check_executor
@@ -35,6 +38,8 @@ from nodecopy.read.formats import paths_of, sheet_of
 from nodecopy.read.labels import BOTH, read_classes
 from nodecopy.read.options import TableOptions
 
+# As `nodecopy.read` writes integers: "01" is a string.
+_INTEGER = re.compile(r"0|-?[1-9]\d{0,17}")
 # Words in the first line of the file of settings, by which a run folder is known.
 SETTINGS_MARK = "nodecopy fit"
 
@@ -174,21 +179,41 @@ class FitSettings(TableOptions):
         return self.method != "paper" if self.calibrate is None else self.calibrate
 
     def estimator(
-        self, target: str, progress: Show = None, executor: object = None
+        self,
+        target: str,
+        progress: Show = None,
+        executor: object = None,
+        classes: NDArray[Any] | None = None,
     ) -> NodeCopyEstimator[Any]:
-        """Return the estimator of a kind of target that these settings describe, not fitted yet."""
+        """Return the estimator of a kind of target that these settings describe, not fitted yet.
+
+        Args:
+            target: the kind of target.
+            progress: see `NodeCopyClassifier`.
+            executor: where it is fitted.
+            classes: those that labels have; where they are integers, settings name them so, too.
+        """
         keys = "method", "calibrate", "folds", "normalise", "text_model", "random_state"
         arguments: dict[str, Any] = {key: getattr(self, key) for key in keys}
         if target == "class":
-            arguments["class_prior"] = parse_class_prior(self.class_prior)
             described = None if self.classes is None else parse_classes(self.classes)
-            arguments["class_descriptions"] = described
+            arguments["class_prior"] = _by_class(parse_class_prior(self.class_prior), classes)
+            arguments["class_descriptions"] = _by_class(described, classes)
         else:
             for key in ("class_prior", "classes", "max_novelty"):
                 if getattr(self, key) != getattr(FitSettings, key):
                     labels = target.rstrip("s")
                     raise SpecError(f"{key} is for one class per node, and labels are {labels}s")
         return _ESTIMATORS[target](**arguments, progress=progress, executor=executor)
+
+
+def _by_class(given: Any, classes: NDArray[Any] | None) -> Any:
+    """Return a mapping of names of classes with integers for them, where classes are integers."""
+    if classes is None or not len(classes) or classes.dtype.kind != "i":
+        return given
+    if not isinstance(given, dict):
+        return given
+    return {int(one) if _INTEGER.fullmatch(one) else one: value for one, value in given.items()}
 
 
 def parse_class_prior(text: str) -> Any:
@@ -232,7 +257,7 @@ def parse_classes(text: str) -> dict[str, str]:
 
 def is_table(classes: str | None) -> bool:
     """Tell whether descriptions of classes are in a file, or a sheet of one."""
-    return classes is not None and sheet_of(classes)[0].is_file()
+    return classes is not None and os.path.isfile(sheet_of(classes)[0])  # False of long names
 
 
 def write_settings(settings: FitSettings, folder: Path) -> str:
