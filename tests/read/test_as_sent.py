@@ -11,6 +11,7 @@ import gzip
 import io
 import json
 import re
+import zipfile
 
 import duckdb
 import networkx as nx
@@ -296,3 +297,22 @@ def test_stray_cells_of_a_sheet_do_not_matter(put):
     table = read_tables(put("e.xlsx", content.getvalue()), threads=1)
     assert table.graph.num_edges == 15
     assert any("column 2" in note for note in table.notes)
+
+
+def test_titles_above_a_sheet_may_have_several_cells(put):
+    top = [["Films", None, None, "Seen"], ["As of", "2021"], []]
+    for above in (top, top[1:]):
+        content = workbook(films=[*above, HEAD, *dated(FILMS)])
+        table = read_tables(put("e.csv", PLAIN), nodes=put("n.xlsx", content), threads=1)
+        assert (table.num_nodes, table.encoder.types) == (12, TYPES)
+
+
+@pytest.mark.parametrize("name", ["e.zip", "e.ods", "e.xlsx"])
+def test_an_archive_is_no_workbook_and_a_workbook_may_have_any_name(put, name):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as held:
+        held.writestr("edges.csv", PLAIN)
+    with pytest.raises(FormatError, match="edges.csv.*unpack"):
+        read_tables(put(name, content.getvalue()), threads=1)
+    book = workbook(edges=[("from", "to"), *PAIRS])
+    assert read_tables(put(name, book), threads=1).graph.num_edges == 15
