@@ -316,3 +316,43 @@ def test_an_archive_is_no_workbook_and_a_workbook_may_have_any_name(put, name):
         read_tables(put(name, content.getvalue()), threads=1)
     book = workbook(edges=[("from", "to"), *PAIRS])
     assert read_tables(put(name, book), threads=1).graph.num_edges == 15
+
+
+def test_triples_without_a_header_are_subject_predicate_object(put):
+    triples = text([[u, "knows", v] for u, v in PAIRS], "\t")
+    table = read_tables(put("kg.txt", triples), threads=1)
+    assert (table.num_nodes, table.graph.num_edges) == (12, 15)
+    assert list(table.graph.relations) == ["knows"]
+    assert not read_tables(put("kg.txt", triples), threads=1, relation="none").graph.relations
+    arrows = "".join(f"{u} -> {v}\n" for u, v in PAIRS)
+    assert read_tables(put("e.txt", arrows), threads=1).num_nodes == 12
+
+
+def test_numbers_with_a_decimal_comma_are_no_relation(put):
+    rows = [[u, v, "1,5" if n % 2 else "2"] for n, (u, v) in enumerate(PAIRS * 2)]
+    table = read_tables(
+        put("e.csv", text([["source", "target", "Gewicht"], *rows], ";")), threads=1
+    )
+    assert not table.graph.relations
+    assert dict(row[1:] for row in table.read)["Gewicht"].startswith("not used")
+
+
+NEIGHBOURS = {id: [v for u, v in PAIRS if u == id] for id in IDS}
+MATRIX = [["", *IDS], *([u, *(int((u, v) in PAIRS) for v in IDS)] for u in IDS)]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (text([["id", "friends"], *((u, ";".join(v)) for u, v in NEIGHBOURS.items())]), "f1;f6"),
+        ("\n".join(json.dumps({"id": u, "to": v}) for u, v in NEIGHBOURS.items()), "several ids"),
+        (text(MATRIX), "matrix"),
+        (text([row[1:] for row in MATRIX[1:]]), "matrix"),
+    ],
+)
+def test_neighbours_and_matrices_are_refused_without_wrong_advice(put, content, message):
+    with pytest.raises(DatasetError, match=message) as caught:
+        read_tables(put("e.csv", content), threads=1)
+    assert "for instance" not in str(caught.value)
+    named = text([["id", "to"], *((f"{u} {v}", f"{v} {u}") for u, v in PAIRS)])
+    assert read_tables(put("e.csv", named), threads=1).graph.num_edges == 15

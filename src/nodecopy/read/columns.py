@@ -85,6 +85,12 @@ NODES = TableRole(
 )
 
 
+# What else a table without these columns may be.
+_ROWS = {
+    "edge": "; a matrix, or a node and all its neighbours in a row, must become rows of two ids",
+    "label": "; a column for each class must become one column of classes",
+}
+
 # Given columns and how many are wanted: those that hold ids, and whether that is known for sure.
 FindIds = Callable[[Sequence[int], int], tuple[list[int], bool]]
 
@@ -136,7 +142,7 @@ def assign(
         return place | dict(zip(missing, ids, strict=True))
     option = f"`{table_role.name}_columns`"
     hint = f"{option} names the two{', and perhaps a weight' * (table_role is EDGES)}; `delimiter` "
-    hint += "says what separates columns"
+    hint += f"says what separates columns{_ROWS.get(table_role.name, '')}"
     if len(ids) == 2:
         pair = shlex.quote(",".join(table.titles[at] for at in ids))
         hint = f"{option} {pair}, for instance: they hold the same values"
