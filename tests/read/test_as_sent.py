@@ -356,3 +356,27 @@ def test_neighbours_and_matrices_are_refused_without_wrong_advice(put, content, 
     assert "for instance" not in str(caught.value)
     named = text([["id", "to"], *((f"{u} {v}", f"{v} {u}") for u, v in PAIRS)])
     assert read_tables(put("e.csv", named), threads=1).graph.num_edges == 15
+
+
+def test_a_note_tells_integers_that_may_be_two_nodes(put):
+    rated = text([["userId", "movieId"], *((u[1:], v[1:]) for u, v in PAIRS)])
+    table = read_tables(put("e.csv", rated), threads=1)
+    assert any("'userId' and 'movieId' share 12 ids" in note for note in table.notes)
+    users = put("users.csv", text([["userId", "age"], *((n, n % 5) for n in range(12))]))
+    films = put("films.csv", text([["movieId", "year"], *((n, 1990 + n) for n in range(12))]))
+    notes = read_tables(put("e.csv", rated), nodes=[users, films], threads=1).notes
+    assert [note for note in notes if "shop-7" in note and "films" in note]
+    assert not any("userId" in note for note in notes)
+    cited = rated.replace("userId,movieId", "citing,cited")
+    assert not any("share" in note for note in read_tables(put("e.csv", cited)).notes)
+
+
+def test_ids_in_another_column_are_told_with_the_option(put):
+    people = [["town", "user", "age"], *(["Ulm", id, 7] for id in IDS)]
+    path, edges = put("n.csv", text(people)), put("e.csv", PLAIN)
+    with pytest.raises(DatasetError, match=r"ids are in 'town'.*`column_types` NAME=id"):
+        read_tables(edges, nodes=path, threads=1)
+    assert read_tables(edges, nodes=path, threads=1, column_types=("user=id",)).num_nodes == 12
+    padded = text([["id", "age"], *((id.replace("f", "f0"), 7) for id in IDS)])
+    with pytest.raises(DatasetError, match=r"this one has 'f00'"):
+        read_tables(edges, nodes=put("n.csv", padded), threads=1)

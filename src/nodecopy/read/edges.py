@@ -28,7 +28,7 @@ from nodecopy.read.columns import (
     read_number,
     read_string,
 )
-from nodecopy.read.database import IN_EDGES, Database, number_values
+from nodecopy.read.database import IN_EDGES, MAKE_DIFFER, Database, number_values
 from nodecopy.read.formats import PathLike, Table, open_table, paths_of, stem_of
 from nodecopy.read.options import NO_RELATION, RepeatedEdges
 
@@ -120,6 +120,7 @@ def _load(db: Database, name: str, path: PathLike) -> tuple[dict[str, int], bool
     ]
     db.load(name, table, columns)
     _check(db, name, place)
+    _note_shared_ids(db, name, place)
     if "relation" in place:
         made[place["relation"]] = _group_relations(db, name)
     db.read += [(table.path.name, name, made[at]) for at, name in enumerate(table.titles)]
@@ -236,6 +237,20 @@ def _check(db: Database, name: str, place: Mapping[str, int]) -> None:
         db.refuse(
             name, "relation IS NULL", "row", "without a relation", show=("source",), hint=hint
         )
+
+
+def _note_shared_ids(db: Database, name: str, place: Mapping[str, int]) -> None:
+    """Add a note if columns such as user and film have the same integers, without other tables."""
+    table, columns = db.loaded[name]
+    ends = [place["source"], place["target"]]
+    named = table.header and not any(EDGES.role(table.names[at]) for at in ends)
+    if not named or db.known_ids or not all(is_number(table.types[at]) for at in ends):
+        return
+    shared = f"SELECT DISTINCT source FROM {name} WHERE source IN (SELECT target FROM {name})"
+    if count := db.value(f"SELECT count(*) FROM ({shared})"):
+        first, second = map(table.column_name, ends)
+        note = f"{table.path.name}: {first} and {second} share {counted(count, 'id')}{MAKE_DIFFER}"
+        db.loaded[name] = replace(table, notes=(*table.notes, note)), columns
 
 
 def _refuse_neighbours(db: Database, name: str) -> None:
