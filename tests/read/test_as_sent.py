@@ -380,3 +380,41 @@ def test_ids_in_another_column_are_told_with_the_option(put):
     padded = text([["id", "age"], *((id.replace("f", "f0"), 7) for id in IDS)])
     with pytest.raises(DatasetError, match=r"this one has 'f00'"):
         read_tables(edges, nodes=put("n.csv", padded), threads=1)
+
+
+COLUMNS = {"columns": ["id", "age"], "index": [0, 1], "data": [["f0", 1], ["f1", 2]]}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("e.net", "*Vertices 2\n1 a\n2 b\n*Edges\n1 2 1\n", "Pajek"),
+        ("e.dl", "dl n = 2 format = edgelist1\ndata:\n1 2\n", "UCINET"),
+        ("e.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 1\n", "Market"),
+        ("out.e", "% bip unweighted\n1 1\n2 1\n", "two node types"),
+        ("e.dot", "graph G {\n a -- b;\n}\n", "DOT"),
+        ("e.xz", b"\xfd7zXZ\x00\x00\x04", "unpack"),
+        ("e.json", json.dumps(COLUMNS), "records"),
+        ("e.json", json.dumps({"data": records(PAIRS, ["source", "target"])}), "records"),
+        ("e.json", json.dumps({u: [v] for u, v in PAIRS}), "records"),
+        ("e.json", '{"nodes": [{"id": 1}], "links": [{"a": 1}]}', "two ids"),
+    ],
+)
+def test_a_format_that_is_not_read_is_named(put, name, content, message):
+    with pytest.raises((DatasetError, FormatError), match=message) as caught:
+        read_tables(put(name, content), threads=1)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("end", [str, lambda id: {"id": id, "x": 1}])
+def test_links_of_a_browser_are_read(put, end):
+    edges = [{"from": end(u), "to": end(v)} for u, v in PAIRS]
+    held = {"nodes": [{"id": id} for id in IDS], "edges": edges}
+    table = read_tables(put("e.json", json.dumps(held)), threads=1)
+    assert (table.num_nodes, table.graph.num_edges) == (12, 15)
+
+
+def test_comments_and_a_tab_among_spaces(put):
+    lines = "".join(f"{u[1:]} {v[1:]}\t2\n" for u, v in PAIRS)
+    table = read_tables(put("out.e", "% asym weighted\n% 15 12 12\n" + lines), threads=1)
+    assert (table.num_nodes, table.graph.num_edges, table.graph.weights[0]) == (12, 15, 2)

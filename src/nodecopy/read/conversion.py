@@ -173,15 +173,23 @@ def _json_graph(text: str) -> tuple[Nodes, Edges, bool]:
     """Return nodes and links as d3 and networkx write them; without ids, links count nodes."""
     held = json.loads(text)
     nodes = {node.get("id", at): node for at, node in enumerate(held.get("nodes", []))}
-    edges = [
-        (link.pop("source"), link.pop("target"), link)
-        for link in held.get("links", held.get("edges", []))
-    ]
+    edges = [_ends(link) for link in held.get("links", held.get("edges", []))]
     nodes = nodes or {end: {} for *ends, _ in edges for end in ends}
     unknown = [end for *ends, _ in edges for end in ends if end not in nodes]
     if unknown:
         raise ValueError(f"a link to {unknown[0]!r}, which is no node")
     return nodes, edges, held.get("directed") is True
+
+
+def _ends(link: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+    """Return the ids of both ends of a link, perhaps inside of their nodes, and its attributes."""
+    names = {EDGES.role(name): name for name in reversed(link)}
+    try:
+        ends = [link.pop(names[role]) for role in ("source", "target")]
+        u, v = (end["id"] if isinstance(end, dict) else end for end in ends)
+    except KeyError:
+        raise ValueError(f"a link without two ids, as source and target: {link}") from None
+    return u, v, link
 
 
 def _node_names(nodes: Nodes, form: str) -> dict[Any, Any]:
