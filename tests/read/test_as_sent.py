@@ -418,3 +418,10 @@ def test_comments_and_a_tab_among_spaces(put):
     lines = "".join(f"{u[1:]} {v[1:]}\t2\n" for u, v in PAIRS)
     table = read_tables(put("out.e", "% asym weighted\n% 15 12 12\n" + lines), threads=1)
     assert (table.num_nodes, table.graph.num_edges, table.graph.weights[0]) == (12, 15, 2)
+
+
+def test_a_label_that_may_mean_none_is_noted(put):
+    for word in ("unknown", "-99"):
+        labels = put("l.csv", text([["id", "label"], ["f0", 1], ["f1", 2], ["f2", word]]))
+        notes = read_tables(put("e.csv", PLAIN), labels, threads=1).notes
+        assert any(f"`na_values` {word}" in note for note in notes)

@@ -65,6 +65,8 @@ _MANY, _SEVERAL = 10, 0.1
 _MANY_INTEGERS = 20
 # A label of one node, so similar to that of so many or more, is perhaps misspelt.
 _COMMON, _NEAR = 3, 0.8
+# Words that mean no label more often than a class, but may be one.
+_STAND_INS = ("unknown", "unlabeled", "unlabelled", "undefined", "unbekannt", "tbd", "todo")
 _NUMBER = "TRY_CAST(label AS DOUBLE)"
 
 
@@ -179,6 +181,7 @@ def number_labels(db: Database, num_nodes: int) -> Labelling:
             f"labels are {len(classes)} different integers, each taken as a class: for numbers, "
             "set `target` to number"
         )
+    notes += _stand_ins(classes)
     notes += _misspelt(names, np.bincount(matched["k"], minlength=len(classes)))
     notes = [f"{named}: {note}" for note in notes]
     return Labelling(result, classes, tuple(notes), _suggested(db))
@@ -286,6 +289,16 @@ def _load_column(db: Database, tables: Sequence[NodeTable], column: str) -> None
         whole = f"SELECT bool_and(regexp_full_match(label, '-?[0-9]+[.]0+')) FROM {name}"
         if db.value(whole):
             db.run(f"UPDATE {name} SET label = regexp_replace(label, '[.]0+$', '')")
+
+
+def _stand_ins(classes: NDArray[Any]) -> list[str]:
+    """Return notes on classes that may mean none: words such as unknown, or a negative integer."""
+    names = [str(name) for name in classes.tolist()]
+    none = [name for name in names if name.lower() in _STAND_INS]
+    if classes.dtype.kind == "i" and np.count_nonzero(classes < 0) == 1:
+        none = names[:1]  # as -99
+    hint = "is taken for a class; `na_values` {} makes it a missing value"
+    return [f"the label {name!r} {hint.format(name)}" for name in none]
 
 
 def _misspelt(classes: Sequence[str], counts: NDArray[np.int64]) -> list[str]:
