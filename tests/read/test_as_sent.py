@@ -425,3 +425,11 @@ def test_a_label_that_may_mean_none_is_noted(put):
         labels = put("l.csv", text([["id", "label"], ["f0", 1], ["f1", 2], ["f2", word]]))
         notes = read_tables(put("e.csv", PLAIN), labels, threads=1).notes
         assert any(f"`na_values` {word}" in note for note in notes)
+
+
+@pytest.mark.parametrize("form", ["%d-%b-%Y", "%d-%b-%y", "%d %B %Y", "%b %d, %Y"])
+def test_dates_with_the_name_of_a_month(put, form):
+    first = datetime.date(2021, 1, 3)
+    dates = [(first + datetime.timedelta(days=40 * n)).strftime(form) for n in range(12)]
+    nodes = put("n.csv", text([["id", "seen"], *zip(IDS, dates, strict=True)]))
+    assert read_tables(put("e.csv", PLAIN), nodes=nodes, threads=1).encoder.types["seen"] == "date"

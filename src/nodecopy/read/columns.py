@@ -224,7 +224,10 @@ def quoted(value: str) -> str:
 Reader = Callable[[str, str, TableOptions], str]
 YES, NO = ("true", "yes", "y", "ja", "j"), ("false", "no", "n", "nein")
 # Formats of dates beside ISO; of two that fit all cells, the first is taken.
-DATE_FORMS = ("", "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y")
+DATE_FORMS = (
+    *("", "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d-%b-%Y", "%d-%b-%y"),
+    *("%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y"),
+)
 _SPACES = r" '’\x{a0}\x{202f}\x{2009}"  # may group thousands, whatever the decimal mark
 
 
