@@ -433,3 +433,16 @@ def test_dates_with_the_name_of_a_month(put, form):
     dates = [(first + datetime.timedelta(days=40 * n)).strftime(form) for n in range(12)]
     nodes = put("n.csv", text([["id", "seen"], *zip(IDS, dates, strict=True)]))
     assert read_tables(put("e.csv", PLAIN), nodes=nodes, threads=1).encoder.types["seen"] == "date"
+
+
+def test_percentages_and_amounts_of_money_are_numbers(put):
+    rows = [[id, f"{n} %", f"${n}.50", f"{n},5 €"] for n, id in enumerate(IDS)]
+    nodes = put("n.csv", text([["id", "share", "price", "Preis"], *rows], ";"))
+    table = read_tables(put("e.csv", PLAIN), nodes=nodes, threads=1)
+    assert set(table.encoder.types.values()) == {"number"}
+    share, price, euros = np.asarray(table.features)[
+        np.argsort([int(id[1:]) for id in table.ids])
+    ].T
+    assert np.allclose(share - share[0], price - price[0])
+    assert np.allclose(price, euros)
+    assert np.all(np.diff(share) > 0)

@@ -228,6 +228,7 @@ DATE_FORMS = (
     *("", "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d-%b-%Y", "%d-%b-%y"),
     *("%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y"),
 )
+_UNITS = r"^\s*[$€£¥]\s*|\s*[%$€£¥]\s*$"  # of percentages and amounts of money
 _SPACES = r" '’\x{a0}\x{202f}\x{2009}"  # may group thousands, whatever the decimal mark
 
 
@@ -282,7 +283,7 @@ def read_number(cell: str, type: str, options: TableOptions) -> str:
     """Return SQL for a number: NULL where it is missing, infinity where it cannot be read."""
     if is_number(type):
         return f"nullif(CAST({cell} AS DOUBLE), 'nan'::DOUBLE)"
-    cell = f"CAST({cell} AS VARCHAR)"
+    cell = f"regexp_replace(CAST({cell} AS VARCHAR), {quoted(_UNITS)}, '', 'g')"
     word, plain = f"lower(trim({cell}))", cell
     if options.decimal is not None:
         mark, other = options.decimal, "," if options.decimal == "." else "."
