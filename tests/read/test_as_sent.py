@@ -380,6 +380,9 @@ def test_ids_in_another_column_are_told_with_the_option(put):
     padded = text([["id", "age"], *((id.replace("f", "f0"), 7) for id in IDS)])
     with pytest.raises(DatasetError, match=r"this one has 'f00'"):
         read_tables(edges, nodes=put("n.csv", padded), threads=1)
+    labels = put("l.csv", "id,label\n0.0,a\n1.0,b\n")
+    with pytest.raises(DatasetError, match=r"7\.0.*write them alike"):
+        read_tables(put("e.csv", "source,target\n0,1\n1,2\n"), labels, threads=1)
 
 
 COLUMNS = {"columns": ["id", "age"], "index": [0, 1], "data": [["f0", 1], ["f1", 2]]}

@@ -378,8 +378,9 @@ def _check_ids(db: Database, name: str) -> None:
     some = some or db.column(f"SELECT id FROM nodes ORDER BY i LIMIT {SHOWN}")
     has = ", ".join(map(repr, some))
     hint = (
-        f"; the graph has {has}, and ids are compared as written (case, Unicode form); leave these "
-        "rows out, or add the ids to the edges or to a file of nodes"
+        f"; the graph has {has}, and ids are compared as written (case, Unicode form, 7 or 007 or "
+        "7.0): write them alike, leave these rows out, or add the ids to the edges or to a file of "
+        "nodes"
     )
     db.refuse(name, unknown, "id", "not in the graph", show=("id",), distinct="id", hint=hint)
 
