@@ -11,6 +11,7 @@ import gzip
 import io
 import json
 import re
+import zipfile
 
 import duckdb
 import networkx as nx
@@ -296,3 +297,155 @@ def test_stray_cells_of_a_sheet_do_not_matter(put):
     table = read_tables(put("e.xlsx", content.getvalue()), threads=1)
     assert table.graph.num_edges == 15
     assert any("column 2" in note for note in table.notes)
+
+
+def test_titles_above_a_sheet_may_have_several_cells(put):
+    top = [["Films", None, None, "Seen"], ["As of", "2021"], []]
+    for above in (top, top[1:]):
+        content = workbook(films=[*above, HEAD, *dated(FILMS)])
+        table = read_tables(put("e.csv", PLAIN), nodes=put("n.xlsx", content), threads=1)
+        assert (table.num_nodes, table.encoder.types) == (12, TYPES)
+
+
+@pytest.mark.parametrize("name", ["e.zip", "e.ods", "e.xlsx"])
+def test_an_archive_is_no_workbook_and_a_workbook_may_have_any_name(put, name):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as held:
+        held.writestr("edges.csv", PLAIN)
+    with pytest.raises(FormatError, match="edges.csv.*unpack"):
+        read_tables(put(name, content.getvalue()), threads=1)
+    book = workbook(edges=[("from", "to"), *PAIRS])
+    assert read_tables(put(name, book), threads=1).graph.num_edges == 15
+
+
+def test_triples_without_a_header_are_subject_predicate_object(put):
+    triples = text([[u, "knows", v] for u, v in PAIRS], "\t")
+    table = read_tables(put("kg.txt", triples), threads=1)
+    assert (table.num_nodes, table.graph.num_edges) == (12, 15)
+    assert list(table.graph.relations) == ["knows"]
+    assert not read_tables(put("kg.txt", triples), threads=1, relation="none").graph.relations
+    arrows = "".join(f"{u} -> {v}\n" for u, v in PAIRS)
+    assert read_tables(put("e.txt", arrows), threads=1).num_nodes == 12
+
+
+def test_numbers_with_a_decimal_comma_are_no_relation(put):
+    rows = [[u, v, "1,5" if n % 2 else "2"] for n, (u, v) in enumerate(PAIRS * 2)]
+    table = read_tables(
+        put("e.csv", text([["source", "target", "Gewicht"], *rows], ";")), threads=1
+    )
+    assert not table.graph.relations
+    assert dict(row[1:] for row in table.read)["Gewicht"].startswith("not used")
+
+
+NEIGHBOURS = {id: [v for u, v in PAIRS if u == id] for id in IDS}
+MATRIX = [["", *IDS], *([u, *(int((u, v) in PAIRS) for v in IDS)] for u in IDS)]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (text([["id", "friends"], *((u, ";".join(v)) for u, v in NEIGHBOURS.items())]), "f1;f6"),
+        ("\n".join(json.dumps({"id": u, "to": v}) for u, v in NEIGHBOURS.items()), "several ids"),
+        (text(MATRIX), "matrix"),
+        (text([row[1:] for row in MATRIX[1:]]), "matrix"),
+    ],
+)
+def test_neighbours_and_matrices_are_refused_without_wrong_advice(put, content, message):
+    with pytest.raises(DatasetError, match=message) as caught:
+        read_tables(put("e.csv", content), threads=1)
+    assert "for instance" not in str(caught.value)
+    named = text([["id", "to"], *((f"{u} {v}", f"{v} {u}") for u, v in PAIRS)])
+    assert read_tables(put("e.csv", named), threads=1).graph.num_edges == 15
+
+
+def test_a_note_tells_integers_that_may_be_two_nodes(put):
+    rated = text([["userId", "movieId"], *((u[1:], v[1:]) for u, v in PAIRS)])
+    table = read_tables(put("e.csv", rated), threads=1)
+    assert any("'userId' and 'movieId' share 12 ids" in note for note in table.notes)
+    users = put("users.csv", text([["userId", "age"], *((n, n % 5) for n in range(12))]))
+    films = put("films.csv", text([["movieId", "year"], *((n, 1990 + n) for n in range(12))]))
+    notes = read_tables(put("e.csv", rated), nodes=[users, films], threads=1).notes
+    assert [note for note in notes if "shop-7" in note and "films" in note]
+    assert not any("userId" in note for note in notes)
+    cited = rated.replace("userId,movieId", "citing,cited")
+    assert not any("share" in note for note in read_tables(put("e.csv", cited)).notes)
+
+
+def test_ids_in_another_column_are_told_with_the_option(put):
+    people = [["town", "user", "age"], *(["Ulm", id, 7] for id in IDS)]
+    path, edges = put("n.csv", text(people)), put("e.csv", PLAIN)
+    with pytest.raises(DatasetError, match=r"ids are in 'town'.*`column_types` NAME=id"):
+        read_tables(edges, nodes=path, threads=1)
+    assert read_tables(edges, nodes=path, threads=1, column_types=("user=id",)).num_nodes == 12
+    padded = text([["id", "age"], *((id.replace("f", "f0"), 7) for id in IDS)])
+    with pytest.raises(DatasetError, match=r"this one has 'f00'"):
+        read_tables(edges, nodes=put("n.csv", padded), threads=1)
+    labels = put("l.csv", "id,label\n0.0,a\n1.0,b\n")
+    with pytest.raises(DatasetError, match=r"7\.0.*write them alike"):
+        read_tables(put("e.csv", "source,target\n0,1\n1,2\n"), labels, threads=1)
+
+
+COLUMNS = {"columns": ["id", "age"], "index": [0, 1], "data": [["f0", 1], ["f1", 2]]}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("e.net", "*Vertices 2\n1 a\n2 b\n*Edges\n1 2 1\n", "Pajek"),
+        ("e.dl", "dl n = 2 format = edgelist1\ndata:\n1 2\n", "UCINET"),
+        ("e.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 1\n", "Market"),
+        ("out.e", "% bip unweighted\n1 1\n2 1\n", "two node types"),
+        ("e.dot", "graph G {\n a -- b;\n}\n", "DOT"),
+        ("e.xz", b"\xfd7zXZ\x00\x00\x04", "unpack"),
+        ("e.json", json.dumps(COLUMNS), "records"),
+        ("e.json", json.dumps({"data": records(PAIRS, ["source", "target"])}), "records"),
+        ("e.json", json.dumps({u: [v] for u, v in PAIRS}), "records"),
+        ("e.json", '{"nodes": [{"id": 1}], "links": [{"a": 1}]}', "two ids"),
+    ],
+)
+def test_a_format_that_is_not_read_is_named(put, name, content, message):
+    with pytest.raises((DatasetError, FormatError), match=message) as caught:
+        read_tables(put(name, content), threads=1)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("end", [str, lambda id: {"id": id, "x": 1}])
+def test_links_of_a_browser_are_read(put, end):
+    edges = [{"from": end(u), "to": end(v)} for u, v in PAIRS]
+    held = {"nodes": [{"id": id} for id in IDS], "edges": edges}
+    table = read_tables(put("e.json", json.dumps(held)), threads=1)
+    assert (table.num_nodes, table.graph.num_edges) == (12, 15)
+
+
+def test_comments_and_a_tab_among_spaces(put):
+    lines = "".join(f"{u[1:]} {v[1:]}\t2\n" for u, v in PAIRS)
+    table = read_tables(put("out.e", "% asym weighted\n% 15 12 12\n" + lines), threads=1)
+    assert (table.num_nodes, table.graph.num_edges, table.graph.weights[0]) == (12, 15, 2)
+
+
+def test_a_label_that_may_mean_none_is_noted(put):
+    for word in ("unknown", "-99"):
+        labels = put("l.csv", text([["id", "label"], ["f0", 1], ["f1", 2], ["f2", word]]))
+        notes = read_tables(put("e.csv", PLAIN), labels, threads=1).notes
+        assert any(f"`na_values` {word}" in note for note in notes)
+
+
+@pytest.mark.parametrize("form", ["%d-%b-%Y", "%d-%b-%y", "%d %B %Y", "%b %d, %Y"])
+def test_dates_with_the_name_of_a_month(put, form):
+    first = datetime.date(2021, 1, 3)
+    dates = [(first + datetime.timedelta(days=40 * n)).strftime(form) for n in range(12)]
+    nodes = put("n.csv", text([["id", "seen"], *zip(IDS, dates, strict=True)]))
+    assert read_tables(put("e.csv", PLAIN), nodes=nodes, threads=1).encoder.types["seen"] == "date"
+
+
+def test_percentages_and_amounts_of_money_are_numbers(put):
+    rows = [[id, f"{n} %", f"${n}.50", f"{n},5 €"] for n, id in enumerate(IDS)]
+    nodes = put("n.csv", text([["id", "share", "price", "Preis"], *rows], ";"))
+    table = read_tables(put("e.csv", PLAIN), nodes=nodes, threads=1)
+    assert set(table.encoder.types.values()) == {"number"}
+    share, price, euros = np.asarray(table.features)[
+        np.argsort([int(id[1:]) for id in table.ids])
+    ].T
+    assert np.allclose(share - share[0], price - price[0])
+    assert np.allclose(price, euros)
+    assert np.all(np.diff(share) > 0)

@@ -85,6 +85,12 @@ NODES = TableRole(
 )
 
 
+# What else a table without these columns may be.
+_ROWS = {
+    "edge": "; a matrix, or a node and all its neighbours in a row, must become rows of two ids",
+    "label": "; a column for each class must become one column of classes",
+}
+
 # Given columns and how many are wanted: those that hold ids, and whether that is known for sure.
 FindIds = Callable[[Sequence[int], int], tuple[list[int], bool]]
 
@@ -136,7 +142,7 @@ def assign(
         return place | dict(zip(missing, ids, strict=True))
     option = f"`{table_role.name}_columns`"
     hint = f"{option} names the two{', and perhaps a weight' * (table_role is EDGES)}; `delimiter` "
-    hint += "says what separates columns"
+    hint += f"says what separates columns{_ROWS.get(table_role.name, '')}"
     if table_role is CLASSES:
         hint = "call the two columns class and description"
     if len(ids) == 2:
@@ -220,7 +226,11 @@ def quoted(value: str) -> str:
 Reader = Callable[[str, str, TableOptions], str]
 YES, NO = ("true", "yes", "y", "ja", "j"), ("false", "no", "n", "nein")
 # Formats of dates beside ISO; of two that fit all cells, the first is taken.
-DATE_FORMS = ("", "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y")
+DATE_FORMS = (
+    *("", "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d-%b-%Y", "%d-%b-%y"),
+    *("%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y"),
+)
+_UNITS = r"^\s*[$€£¥]\s*|\s*[%$€£¥]\s*$"  # of percentages and amounts of money
 _SPACES = r" '’\x{a0}\x{202f}\x{2009}"  # may group thousands, whatever the decimal mark
 
 
@@ -275,7 +285,7 @@ def read_number(cell: str, type: str, options: TableOptions) -> str:
     """Return SQL for a number: NULL where it is missing, infinity where it cannot be read."""
     if is_number(type):
         return f"nullif(CAST({cell} AS DOUBLE), 'nan'::DOUBLE)"
-    cell = f"CAST({cell} AS VARCHAR)"
+    cell = f"regexp_replace(CAST({cell} AS VARCHAR), {quoted(_UNITS)}, '', 'g')"
     word, plain = f"lower(trim({cell}))", cell
     if options.decimal is not None:
         mark, other = options.decimal, "," if options.decimal == "." else "."

@@ -19,6 +19,7 @@ from datetime import datetime
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
@@ -75,17 +76,23 @@ def sheet_rows(path: Path, sheet: str, role: TableRole) -> Rows:
     with _reading(path, "a workbook", "openpyxl", "excel") as openpyxl:
         with zipfile.ZipFile(path) as held:
             size = sum(one.file_size for one in held.infolist())
+            if "[Content_Types].xml" not in held.namelist():
+                files = ", ".join(map(repr, held.namelist()[:2]))
+                hint = "unpack it, or save it as .xlsx or CSV"
+                raise FormatError(f"{path} is an archive of {files}, …, no Excel workbook: {hint}")
         if size > max(_MOST_UNPACKED, _MOST_PACKED * path.stat().st_size):
             raise FormatError(f"{path} unpacks to {size / 2**30:,.0f} GiB, which is too much")
-        with warnings.catch_warnings(action="ignore"):  # of styles and charts that are not read
-            book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
+        # Warnings are of styles and charts that are not read.
+        with warnings.catch_warnings(action="ignore"), path.open("rb") as file:
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
             sheets = {one.title: _cells(one) for one in book.worksheets}
             top = {name: list(islice(rows, _TOP)) for name, rows in sheets.items()}
             name = _chosen_sheet(path, sheet, [name for name in top if any(top[name])], role)
             rows = [*top[name], *sheets[name]]
-    filled = [at for at, row in enumerate(rows) if row]
-    wide = [at for at in filled[:_TOP] if sum(cell is not None for cell in rows[at]) > 1]
-    first = (wide or filled)[0]  # a title above the table has one cell
+    counts = [sum(cell is not None for cell in row) for row in rows[:_TOP]]
+    # A title above the table, or groups of its columns, have one cell or few of those below.
+    least = max(min(2, max(counts)), median(filter(None, counts)) / 2)
+    first = next((at for at, count in enumerate(counts) if count >= least), 0)
     width = len(rows[first])
     beyond = any(len(row) > width for row in rows[first:])
     notes = (
@@ -166,15 +173,23 @@ def _json_graph(text: str) -> tuple[Nodes, Edges, bool]:
     """Return nodes and links as d3 and networkx write them; without ids, links count nodes."""
     held = json.loads(text)
     nodes = {node.get("id", at): node for at, node in enumerate(held.get("nodes", []))}
-    edges = [
-        (link.pop("source"), link.pop("target"), link)
-        for link in held.get("links", held.get("edges", []))
-    ]
+    edges = [_ends(link) for link in held.get("links", held.get("edges", []))]
     nodes = nodes or {end: {} for *ends, _ in edges for end in ends}
     unknown = [end for *ends, _ in edges for end in ends if end not in nodes]
     if unknown:
         raise ValueError(f"a link to {unknown[0]!r}, which is no node")
     return nodes, edges, held.get("directed") is True
+
+
+def _ends(link: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+    """Return the ids of both ends of a link, perhaps inside of their nodes, and its attributes."""
+    names = {EDGES.role(name): name for name in reversed(link)}
+    try:
+        ends = [link.pop(names[role]) for role in ("source", "target")]
+        u, v = (end["id"] if isinstance(end, dict) else end for end in ends)
+    except KeyError:
+        raise ValueError(f"a link without two ids, as source and target: {link}") from None
+    return u, v, link
 
 
 def _node_names(nodes: Nodes, form: str) -> dict[Any, Any]:

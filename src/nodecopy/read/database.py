@@ -36,6 +36,8 @@ _PLAIN_INTEGER = (
     "regexp_full_match({0}, '0|-?[1-9][0-9]{{0,18}}') AND TRY_CAST({0} AS BIGINT) NOTNULL"
 )
 IN_EDGES = "SELECT source AS id FROM edges UNION ALL SELECT target FROM edges"
+# What to do about ids that mean two nodes.
+MAKE_DIFFER = "; if an id means another node in each, make ids differ: customer-7, shop-7"
 # An id but for case and Unicode normal form (é is one character, or two).
 FOLDED = "lower(nfc_normalize(id))"
 _MOST_COMPARED = 1_000_000

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.core.errors import counted
+from nodecopy.core.errors import DatasetError, counted, shortened
 from nodecopy.graph import ONE_RELATION, Graph, join_relations
 from nodecopy.graph.arrays import MAX_WEIGHT
 from nodecopy.graph.graph import Duplicates
@@ -28,7 +28,7 @@ from nodecopy.read.columns import (
     read_number,
     read_string,
 )
-from nodecopy.read.database import IN_EDGES, Database, number_values
+from nodecopy.read.database import IN_EDGES, MAKE_DIFFER, Database, number_values
 from nodecopy.read.formats import PathLike, Table, open_table, paths_of, stem_of
 from nodecopy.read.options import NO_RELATION, RepeatedEdges
 
@@ -36,6 +36,7 @@ from nodecopy.read.options import NO_RELATION, RepeatedEdges
 MOST_RELATIONS, OTHER = 256, "other"
 # A column without a known name is the relation if it has so few values, each in so many rows.
 _FEW_RELATIONS, _ROWS_EACH = 20, 10
+_NUMERIC, _IN_LIST = "[-+]?[0-9., ]+", r"[^\s|;,\[\]'\"]+"
 # Rows whose values are compared, and shares of them that tell ids.
 _SAMPLE, _KNOWN, _COMMON = 50_000, 0.5, 0.2
 
@@ -94,11 +95,13 @@ def _load(db: Database, name: str, path: PathLike) -> tuple[dict[str, int], bool
     table = open_table(db, path, EDGES, [*(chosen or ()), *([relation] if relation else [])])
     settled = {} if relation in (None, NO_RELATION) else {"relation": choose(table, [relation])[0]}
     place = assign(table, EDGES, chosen, settled, partial(_id_columns, db, table))
-    if relation == NO_RELATION:
-        place.pop("relation", None)
     number = _number_reader(db, table, place["weight"]) if "weight" in place else read_number
     if number is None:  # strings, in a third column without a name
-        place.pop("weight")
+        third = place.pop("weight")
+        if _id_columns(db, table, [*place.values(), third], 2)[0] == [place["source"], third]:
+            place |= {"target": third, "relation": place["target"]}  # subject, predicate, object
+    if relation == NO_RELATION:
+        place.pop("relation", None)
     made = {at: role if role in ("weight", "relation") else "id" for role, at in place.items()}
     unused = [at for at in range(len(table.names)) if at not in made]
     looks = {} if chosen else {at: _look(db, table, at) for at in unused}
@@ -117,6 +120,7 @@ def _load(db: Database, name: str, path: PathLike) -> tuple[dict[str, int], bool
     ]
     db.load(name, table, columns)
     _check(db, name, place)
+    _note_shared_ids(db, name, place)
     if "relation" in place:
         made[place["relation"]] = _group_relations(db, name)
     db.read += [(table.path.name, name, made[at]) for at, name in enumerate(table.titles)]
@@ -143,7 +147,8 @@ def _look(db: Database, table: Table, place: int) -> _Look:
     few = f"{strings} AND {values} BETWEEN 2 AND least({_FEW_RELATIONS}, count(*) / {_ROWS_EACH})"
     rows = db.attempt(
         f"SELECT {values}, {values} > greatest({MOST_RELATIONS}, count(*) / 2), "
-        f"{few} AND count({cell}) = count(*), bool_and({cell} IN ('directed', 'undirected')), "
+        f"{few} AND count({cell}) = count(*) AND NOT bool_and({cell} SIMILAR TO '{_NUMERIC}'), "
+        f"bool_and({cell} IN ('directed', 'undirected')), "
         f"bool_and({cell} = 'directed') FROM {table.scan()}"
     )
     count, *looks = rows[0] if rows else [0] * 5
@@ -186,11 +191,15 @@ def _id_columns(
         certain = len(held) > count
         values = held if certain else values
     best: list[int] = []
-    most = 1
+    most = alike = 0
     for one, other in combinations(values, 2) if count == 2 else ():
         common, union = values[one] & values[other], values[one] | values[other]
-        if len(common) > max(most, _COMMON * len(union)):
-            best, most = [one, other], len(common)
+        if len(common) > max(1, _COMMON * len(union)):
+            alike += 1
+            if len(common) > most:
+                best, most = [one, other], len(common)
+    if alike > len(values) and not certain:  # a matrix has the same numbers in all columns
+        best = []
     return best, bool(best) and certain
 
 
@@ -218,6 +227,7 @@ def _check(db: Database, name: str, place: Mapping[str, int]) -> None:
     """Refuse what is wrong with the cells of a table of edges."""
     missing = "source IS NULL OR target IS NULL"
     db.refuse(name, missing, "row", "without two ids", show=("source", "target"))
+    _refuse_neighbours(db, name)
     if "weight" in place:
         wrong = f"weight IS NULL OR NOT isfinite(weight) OR weight < 0 OR weight > {MAX_WEIGHT}"
         what = f"missing, or not a number from 0 to {MAX_WEIGHT:g}"
@@ -226,6 +236,33 @@ def _check(db: Database, name: str, place: Mapping[str, int]) -> None:
         hint = "; `relation` none reads all edges as one relation"
         db.refuse(
             name, "relation IS NULL", "row", "without a relation", show=("source",), hint=hint
+        )
+
+
+def _note_shared_ids(db: Database, name: str, place: Mapping[str, int]) -> None:
+    """Add a note if columns such as user and film have the same integers, without other tables."""
+    table, columns = db.loaded[name]
+    ends = [place["source"], place["target"]]
+    named = table.header and not any(EDGES.role(table.names[at]) for at in ends)
+    if not named or db.known_ids or not all(is_number(table.types[at]) for at in ends):
+        return
+    shared = f"SELECT DISTINCT source FROM {name} WHERE source IN (SELECT target FROM {name})"
+    if count := db.value(f"SELECT count(*) FROM ({shared})"):
+        first, second = map(table.column_name, ends)
+        note = f"{table.path.name}: {first} and {second} share {counted(count, 'id')}{MAKE_DIFFER}"
+        db.loaded[name] = replace(table, notes=(*table.notes, note)), columns
+
+
+def _refuse_neighbours(db: Database, name: str) -> None:
+    """Refuse a table whose rows are a node and all its neighbours, in one cell."""
+    items = f"regexp_extract_all(target, {quoted(_IN_LIST)})"
+    some = f"(SELECT target, {items} AS items FROM {name} LIMIT {_SAMPLE})"
+    rows = db.rows(f"SELECT * FROM {some} WHERE len(items) > 1")
+    ids = {*db.column(f"SELECT DISTINCT source FROM {name}")} if rows else set()
+    if sum({*items} <= ids for _, items in rows) > len(rows) / 2:
+        raise DatasetError(
+            f"{db.loaded[name][0].path}: cells such as {shortened(rows[0][0])!r} hold several ids: "
+            "a row is one edge, of two ids"
         )
 
 

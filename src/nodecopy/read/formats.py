@@ -2,8 +2,8 @@ r"""File formats: text, Parquet, JSON, workbooks and graph files, opened as a `T
 
 Content decides, not the name. Workbooks and graph files become text (`nodecopy.read.conversion`).
 Text is recognised by DuckDB's CSV sniffer once it is plain (`nodecopy.read.plain_text`). Quotes are
-``"``, doubled inside. Lines at the top that begin with ``# `` are comments, and so is Excel's
-``sep=;``.
+``"``, doubled inside. Lines at the top that begin with ``# `` or ``% `` are comments, and so is
+Excel's ``sep=;``.
 """
 
 from __future__ import annotations
@@ -37,13 +37,20 @@ _STARTS = {
     "GraphML": _ABOVE + rb"<(\w+:)?graphml\b",
     "GEXF": _ABOVE + rb"<(\w+:)?gexf\b",
     "XML": rb"<(\?xml|!DOCTYPE|html|svg)\b",
+    "Pajek": rb"\*(vertices|network)\b",
+    "UCINET": rb"dl\s+n\w*\s*=",
+    "Matrix Market": rb"%%MatrixMarket\b",
+    "KONECT with two node types (bip)": rb"%\s*bip\b",
+    "DOT": rb"(strict\s+)?(di)?graph\b[^\[\n]*\{",
     "GML": rb"((#|creator|version|comment)[^\n]*\n\s*)*graph\s*\[",
     "JSON graph": rb'\{(\s*"\w+"\s*:\s*("[^"]*"|\w+|\{\s*\})\s*,)*'
     rb'\s*"(nodes|links|edges)"\s*:\s*\[',
     "JSON": rb'\{\s*"|\[\s*[\[{]',
 }
+_OTHERS = {"Pajek", "UCINET", "Matrix Market", "KONECT with two node types (bip)", "DOT"}
 _ANY_CASE = re.IGNORECASE | re.DOTALL
-_COMMENT = re.compile(r'#[ \t].*|#?|"?sep=.?"?', re.IGNORECASE)
+_NESTED = re.compile(r"\]$|^(STRUCT|MAP|UNION)\b")
+_COMMENT = re.compile(r'[#%][ \t].*|[#%]?|"?sep=.?"?', re.IGNORECASE)
 
 
 def paths_of(files: PathLike | Sequence[PathLike] | None) -> list[Path]:
@@ -180,7 +187,7 @@ def open_table(
         return _open_rows(db, Path(f"{file}#{rows.sheet}"), rows, role, chosen)
     text, notes = plain_text(file, db, lines=form == "text")
     if form == "JSON":
-        return _open_json(db, file, text, notes)
+        return _open_json(db, file, text, notes, role, chosen)
     if form in GRAPH_FORMATS:
         rows = graph_rows(file, text.read_text("utf-8-sig"), form, role, db.graphs)
         return _open_rows(db, file, rows._replace(notes=notes), role, chosen)
@@ -211,6 +218,8 @@ def format_of(path: Path) -> str:
     start = start.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
     known = (name for name, begin in _STARTS.items() if re.match(begin, start, _ANY_CASE))
     form = next(known, "text")
+    if form in _OTHERS:
+        raise FormatError(f"{path} is a file of {form}, which is not read; accepted: {ACCEPTED}")
     if form == "XML":
         raise FormatError(f"{path} is XML or HTML, but no GraphML or GEXF; accepted: {ACCEPTED}")
     return form
@@ -230,7 +239,7 @@ def _open_typed(db: Database, path: Path, source: str, form: str) -> Table:
     if schema is None:
         raise FormatError(f"{path} cannot be read as {form}; is it complete?")
     names, types = (tuple(str(row[place]) for row in schema) for place in (0, 1))
-    nested = [re.search(r"\]$|^(STRUCT|MAP|UNION)\b", type) is not None for type in types]
+    nested = [_NESTED.search(type) is not None for type in types]
     picked = ", ".join(
         f"{f'CAST(to_json(a{place}) AS VARCHAR)' if own else f'a{place}'} AS c{place}"
         for place, own in enumerate(nested)
@@ -241,17 +250,26 @@ def _open_typed(db: Database, path: Path, source: str, form: str) -> Table:
     return Table(path, names, types, source, first_row=names)
 
 
-def _open_json(db: Database, path: Path, text: Path, notes: tuple[str, ...]) -> Table:
+def _open_json(
+    db: Database,
+    path: Path,
+    text: Path,
+    notes: tuple[str, ...],
+    role: TableRole,
+    chosen: Sequence[str] | None,
+) -> Table:
     """Open JSON records, a line each or in an array; only numbers and booleans have types."""
     source = f"read_json({_sql_path(text)}, {_NO_FOLDERS}, sample_size = -1"
     schema = db.attempt(f"DESCRIBE SELECT * FROM {source})") or []
-    if not schema or [row[0] for row in schema] == ["json"]:
-        raise FormatError(f'{path} is not JSON of records such as {{"id": 1}}; is it complete?')
-    types = {
-        name: type if is_number(type) or type == "BOOLEAN" else "VARCHAR"
-        for name, type, *_ in schema
-    }
-    columns = ", ".join(f"{quoted(name)}: {quoted(type)}" for name, type in types.items())
+    names, types = [row[0] for row in schema], [row[1] for row in schema]
+    # One object may be all of a file: by id, by column, or below a key.
+    known = types and not _NESTED.search(types[0]) and (chosen or role.is_header(names))
+    whole = not known and len(db.attempt(f"SELECT 1 FROM {source}) LIMIT 2") or ()) < 2
+    if names in ([], ["json"]) or whole:
+        records = '[{"id": 1}, {"id": 2}], or a line each'
+        raise FormatError(f"{path} is not JSON of records such as {records}; is it complete?")
+    types = [type if is_number(type) or type == "BOOLEAN" else "VARCHAR" for type in types]
+    columns = ", ".join(map("{}: {}".format, map(quoted, names), map(quoted, types)))
     table = _open_typed(db, path, f"{source}, columns = {{{columns}}})", "JSON")
     return replace(table, notes=notes)
 
@@ -396,6 +414,8 @@ def _sniffed(
 
 def _is_spaced(first: str) -> bool:
     """Tell whether cells are separated by spaces, which may be several in a row."""
+    if re.match(r"\s*\d+ +\d+\s*\t", first):  # a tab before the weight, perhaps
+        return True
     return " " in first.strip() and not set(first) & set(",;\t|") and "::" not in first
 
 

@@ -65,6 +65,8 @@ _MANY, _SEVERAL = 10, 0.1
 _MANY_INTEGERS = 20
 # A label of one node, so similar to that of so many or more, is perhaps misspelt.
 _COMMON, _NEAR = 3, 0.8
+# Words that mean no label more often than a class, but may be one.
+_STAND_INS = ("unknown", "unlabeled", "unlabelled", "undefined", "unbekannt", "tbd", "todo")
 _NUMBER = "TRY_CAST(label AS DOUBLE)"
 
 
@@ -179,6 +181,7 @@ def number_labels(db: Database, num_nodes: int) -> Labelling:
             f"labels are {len(classes)} different integers, each taken as a class: for numbers, "
             "set `target` to number"
         )
+    notes += _stand_ins(classes)
     notes += _misspelt(names, np.bincount(matched["k"], minlength=len(classes)))
     notes = [f"{named}: {note}" for note in notes]
     return Labelling(result, classes, tuple(notes), _suggested(db))
@@ -293,6 +296,16 @@ def _load_column(db: Database, tables: Sequence[NodeTable], column: str) -> None
             db.run(f"UPDATE {name} SET label = regexp_replace(label, '[.]0+$', '')")
 
 
+def _stand_ins(classes: NDArray[Any]) -> list[str]:
+    """Return notes on classes that may mean none: words such as unknown, or a negative integer."""
+    names = [str(name) for name in classes.tolist()]
+    none = [name for name in names if name.lower() in _STAND_INS]
+    if classes.dtype.kind == "i" and np.count_nonzero(classes < 0) == 1:
+        none = names[:1]  # as -99
+    hint = "is taken for a class; `na_values` {} makes it a missing value"
+    return [f"the label {name!r} {hint.format(name)}" for name in none]
+
+
 def _misspelt(classes: Sequence[str], counts: NDArray[np.int64]) -> list[str]:
     """Return hints for labels that differ only by case, and for single ones near a common one."""
     common = [name for name, count in zip(classes, counts, strict=True) if count >= _COMMON]
@@ -370,8 +383,9 @@ def _check_ids(db: Database, name: str) -> None:
     some = some or db.column(f"SELECT id FROM nodes ORDER BY i LIMIT {SHOWN}")
     has = ", ".join(map(repr, some))
     hint = (
-        f"; the graph has {has}, and ids are compared as written (case, Unicode form); leave these "
-        "rows out, or add the ids to the edges or to a file of nodes"
+        f"; the graph has {has}, and ids are compared as written (case, Unicode form, 7 or 007 or "
+        "7.0): write them alike, leave these rows out, or add the ids to the edges or to a file of "
+        "nodes"
     )
     db.refuse(name, unknown, "id", "not in the graph", show=("id",), distinct="id", hint=hint)
 

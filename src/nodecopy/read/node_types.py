@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from nodecopy.core.errors import DatasetError, counted, unknown_name
 from nodecopy.features.encoding import NodeTypes
-from nodecopy.read.database import IN_EDGES, SHOWN, Database
+from nodecopy.read.database import IN_EDGES, MAKE_DIFFER, SHOWN, Database
 from nodecopy.read.nodes import NodeTable
 
 NO_TABLE = "nodes of no table"
@@ -85,14 +85,12 @@ def _grouped(db: Database, tables: Sequence[NodeTable]) -> tuple[list[NodeTable]
                 shared or (table.titles, table.triples) == (other.titles, other.triples)
             ):
                 node_type = other.node_type
-            least = min(
-                db.value(f"SELECT count(DISTINCT id) FROM {t.name}") for t in (table, other)
-            )
-            if 0 < shared < least and table.titles != other.titles and not table.triples:
+            most = max(db.value(f"SELECT count(DISTINCT id) FROM {t.name}") for t in (table, other))
+            same = shared == most and table.title(table.keys[0]) == other.title(other.keys[0])
+            if shared and not same and table.titles != other.titles and not table.triples:
                 notes.append(
                     f"{other.table.path.name} and {table.table.path.name} share "
-                    f"{counted(shared, 'id')}, so they describe one node type; if an id means "
-                    "another node in each file, make ids differ: customer-7, shop-7"
+                    f"{counted(shared, 'id')}, so they describe one node type{MAKE_DIFFER}"
                 )
         node_type = node_type or _free(table.stem, [other.node_type for other in grouped])
         grouped.append(replace(table, node_type=node_type))

@@ -16,11 +16,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nodecopy.core.errors import DatasetError, counted, listed, unknown_name
+from nodecopy.core.errors import DatasetError, counted, listed, shortened, unknown_name
 from nodecopy.features.columns import ColumnType, NodeColumns, missing_in, placed
 from nodecopy.features.encoding import Encoder
 from nodecopy.read.columns import NODES, NUMBER_HINT, Column, is_number, node_places, read_id
-from nodecopy.read.database import Database, Ids, isolated_nodes, number_values
+from nodecopy.read.database import (
+    MAKE_DIFFER,
+    SHOWN,
+    Database,
+    Ids,
+    isolated_nodes,
+    number_values,
+)
 from nodecopy.read.formats import PathLike, Table, open_table, paths_of, stem_of
 from nodecopy.read.readings import LARGEST, Reading, as_number, as_text, choose_readings
 
@@ -116,6 +123,12 @@ class NodeTable:
                 text = f"left out: {'it has no name' if unnamed else asked}"
             yield self.table.path.name, title, text
 
+    @property
+    def other_id(self) -> str:
+        """Name the column of ids, and how to choose another, for a message."""
+        id = self.table.column_name(self.keys[0].place)
+        return f"; ids are in {id}, unless `column_types` NAME=id names another column"
+
     def place(self, title: str) -> int:
         """Return the place of a column of this name."""
         return [name.strip() for name in self.table.names].index(title)
@@ -210,6 +223,7 @@ class NodeTable:
             "given more than once, with different values",
             show=(*key.split(", "), *(column.name for column in self.cells[:3])),
             distinct=f"({key})",
+            hint=self.other_id * (not self.triples),
         )
 
 
@@ -299,7 +313,7 @@ def _merged(
     if len(clash):
         raise DatasetError(
             f"{table.table.path}: {counted(len(clash), 'id')} with another {name!r} than in an "
-            f"earlier file: {listed([repr(str(ids[clash[0]]))], len(clash))}"
+            f"earlier file: {listed([repr(str(ids[clash[0]]))], len(clash))}{MAKE_DIFFER}"
         )
     return np.where(gaps, second, first)
 
@@ -351,9 +365,12 @@ def _absent(db: Database, tables: Sequence[NodeTable], ids: Ids, among: slice) -
     count = int(absent.sum())
     if count > _MOST_WITHOUT * int(inside.sum()):
         edges, path = db.loaded["edges"][0].path, wide[0].table.path
+        hint = "`nodes` FILE adds a table"
+        some = db.column(f"SELECT id FROM {wide[0].name} ORDER BY id LIMIT {SHOWN}")
+        given = f"this one has {', '.join(repr(shortened(id)) for id in some)}{wide[0].other_id}"
         without = f"source NOT IN ({rows}) OR target NOT IN ({rows})"
         raise DatasetError(
             f"{path}: {counted(count, 'node')} of {edges} without a row: "
-            f"{db.places('edges', without, ('source', 'target'))}; `nodes` FILE adds a table"
+            f"{db.places('edges', without, ('source', 'target'))}; {given}; {hint}"
         )
     return absent

@@ -55,7 +55,7 @@ def plain_text(path: Path, db: Database, *, lines: bool = True) -> tuple[Path, t
         raise FormatError(f"{path} cannot be read: {error}") from error
     raise FormatError(
         f"{path} has a NUL character or is not text in {' or '.join(encodings)}; `encoding` names "
-        "another"
+        "another, and a file that is not text must be unpacked or converted"
     )
 
 
