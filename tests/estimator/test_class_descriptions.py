@@ -33,7 +33,7 @@ def test_classes_are_guessed_without_a_label_and_nothing_is_claimed(tmp_path: Pa
     assert (clf.predict() == truth).mean() > 0.9
     assert clf.predict_proba().max() < 0.9
     assert clf.result_.estimate is None
-    assert "guesses" in " ".join(clf.result_.given.notes)
+    assert "guesses" in clf.result_.warnings[-1]
     assert len(clf.suggest(20)) == 20
     with pytest.raises(ModelError, match="held out"):
         clf.estimated_accuracy()
@@ -61,7 +61,7 @@ def test_labels_decide_what_descriptions_count():
     guessed = classifier(class_descriptions=DESCRIBED).fit(graph, frame).add_labels(labels)
     assert (guessed.predict() == truth).mean() > 0.9
     assert guessed.held_out_ is not None
-    assert "guesses" not in " ".join(guessed.result_.given.notes)
+    assert "guesses" not in " ".join(guessed.result_.warnings)
 
 
 def test_described_classes_without_a_label_are_predicted_and_said_to_be_unchecked(tmp_path: Path):
@@ -74,7 +74,7 @@ def test_described_classes_without_a_label_are_predicted_and_said_to_be_unchecke
     assert clf.classes_.tolist() == ["games", "letters", "music"]
     assert (clf.predict() == truth).mean() > 0.9 > 0.7 > (without.predict() == truth).mean()
     assert not np.isin(clf.held_out_.truth, [2]).any()
-    assert [note for note in clf.result_.given.notes if note.endswith("unchecked: music")]
+    assert [text for text in clf.result_.warnings if text.endswith("no label: music")]
     estimate = clf.estimated_accuracy()
     assert estimate.high - estimate.low > clf.result_.unchecked_share > 0.25
     assert clf.predict(clf.suggest(1)).tolist() == ["music"]
@@ -82,13 +82,13 @@ def test_described_classes_without_a_label_are_predicted_and_said_to_be_unchecke
     there = clf.posterior_.take(np.flatnonzero(clf.predict() != "music"))
     sets = [clf.result_.elsewhere(one).sets.expected for one in (clf.posterior_, there)]
     np.testing.assert_array_equal(*sets)
-    assert "unchecked: music" in clf.report(tmp_path / "page.html").path.read_text()
+    assert "no label: music" in clf.report(tmp_path / "page.html").path.read_text()
     clf.save(tmp_path / "model")
     loaded = NodeCopyClassifier.load(tmp_path / "model")
     assert loaded.result_.unlabelled_classes.tolist() == [False, False, True]
     assert loaded.estimated_accuracy() == estimate
     clf.add_labels({2: "music"})
-    assert "unchecked" not in " ".join(clf.result_.given.notes)
+    assert "no label: music" not in " ".join(clf.result_.warnings)
 
 
 def test_only_nodes_without_a_label_are_guessed():
@@ -134,9 +134,12 @@ def test_guessed_labels_are_explained_by_descriptions():
     described = DESCRIBED | {"music": "song5 and the like"}
     clf = classifier(class_descriptions=described).fit(graph, frame, labels)
     for node in np.flatnonzero(truth == "music")[:5].tolist():
-        sources = {row.source for row in clf.explain(node).evidence}
+        why = clf.explain(node)
+        sources = {row.source for row in why.evidence}
         assert "class name" in sources
         assert "own label" not in sources
+        if why.label == "music":
+            assert "from the labels of" not in str(why)  # it has none
 
 
 def test_described_classes_have_no_share_among_the_labels():
@@ -159,7 +162,7 @@ def test_names_of_classes_that_are_not_those_of_labels_are_noticed():
         with pytest.raises(ModelError, match="unknown label"):
             classifier(class_descriptions=["games", unknown]).fit(graph, frame, labels)
     clf = classifier(class_descriptions=["chess", "mail"]).fit(graph, frame, labels)
-    assert "labels are games, letters" in clf.result_.given.notes[-1]
+    assert "with labels are not: games, letters" in clf.result_.given.notes[-1]
 
 
 def test_described_classes_that_no_fit_reads_are_not_predicted():

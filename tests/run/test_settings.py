@@ -85,6 +85,14 @@ def test_names_of_many_classes_may_be_longer_than_a_file_name(tmp_path: Path):
     assert list(parse_classes(read_settings(tmp_path / "config.toml").classes or "")) == names
 
 
+def test_a_word_above_descriptions_of_several_words_names_their_column(tmp_path: Path):
+    file = tmp_path / "c.csv"
+    file.write_text("Klasse;Beschreibung\nweb;Seiten und Browser\nmail;Briefe lesen\n")
+    assert parse_classes(str(file)) == {"web": "Seiten und Browser", "mail": "Briefe lesen"}
+    file.write_text("games,board\nweb,pages and browsers\nmail,read\n")
+    assert list(parse_classes(str(file))) == ["games", "mail", "web"]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -94,7 +102,7 @@ def test_names_of_many_classes_may_be_longer_than_a_file_name(tmp_path: Path):
         ("class,description\n,b\n", "without a class.*line 2"),
         ("id,class,description\n1,mail,a\n", "call the two columns class"),
         ("mail: letters\nweb: sites\n", r"tab, semicolon or \|$"),
-        ('{"mail": "letters", "web": "sites"}', "columns mail, web; call"),
+        ('{"mail": "letters", "web": "sites"}', "records"),
     ],
 )
 def test_a_table_that_does_not_describe_classes_is_refused(

@@ -39,10 +39,6 @@ from nodecopy.problem.task import Task
 
 # What names of classes have where they are words, and in place of spaces.
 _WORD, _SEPARATORS = re.compile(r"[^\W\d_]{3}"), re.compile(r"[_:/\-\s]+")
-GUESSES = (
-    "no node has a label: predictions are guesses from the descriptions of the classes, which "
-    "nothing has checked; next_labels.csv has the nodes whose labels would help most"
-)
 # α of personalised PageRank, and its longest walk.
 _ALPHA, _STEPS = 0.1, 10
 # Nodes of each class that are learnt from, at most, and as a share of all nodes per class.
@@ -231,7 +227,7 @@ def guess_classes(
         raise ModelError(
             f"without labels, names of classes are compared with the meaning of texts, and {lacks}"
         )
-    given = given.with_labels(np.full(given.num_nodes, -1), classes, notes=[GUESSES])
+    given = given.with_labels(np.full(given.num_nodes, -1), classes)
     none = np.zeros(0, np.int64)
     task = Task(given.graph.symmetrise(), given.scaled, given.labels, none, none, len(classes))
     (fitted,) = ClassDescriptions.of(texts, given, text_model).fit([task], [seed])

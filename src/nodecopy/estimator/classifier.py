@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
 from nodecopy.classifiers import NodeClassifier, Posterior
-from nodecopy.classifiers.class_descriptions import GUESSES, guess_classes
+from nodecopy.classifiers.class_descriptions import guess_classes
 from nodecopy.core.errors import ModelError, listed, shown
 from nodecopy.core.progress import Show
 from nodecopy.core.typed import check_fraction
@@ -212,7 +212,7 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # ty
         """Return the problem with the classes that are described and have no label, and a note."""
         classes, described = given.classes.tolist(), list(self.class_descriptions or ())
         others = [one for one in described if one not in classes]
-        notes = [note for note in given.notes if not note.startswith((GUESSES, _UNLABELLED))]
+        notes = [note for note in given.notes if not note.startswith(_UNLABELLED)]
         if not others:
             return replace(given, notes=tuple(notes))
         folded = {str(one).casefold(): one for one in classes}
@@ -220,11 +220,12 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # ty
             if (label := folded.get(str(one).casefold())) is not None:
                 raise ModelError(f"class_descriptions: {one!r} is written {label!r} as a label")
         why = self._why_not_read(given, others)
-        what = f"not predicted, as {why}" if why else "predicted from their descriptions, unchecked"
-        notes.append(f"{_UNLABELLED}, {what}: {listed(sorted(map(str, others))[:5], len(others))}")
-        if len(others) == len(described):
-            some = listed(sorted(map(str, classes))[:5], len(classes))
-            notes.append(f"{_UNLABELLED} are all that is described; labels are {some}")
+        if why:
+            some = listed(sorted(map(str, others))[:5], len(others))
+            notes.append(f"{_UNLABELLED} are not predicted, as {why}: {some}")
+        if undescribed := sorted(str(one) for one in classes if one not in described):
+            some = listed(undescribed[:5], len(undescribed))
+            notes.append(f"{_UNLABELLED} are described, and these with labels are not: {some}")
         return replace(given if why else given.with_classes(others), notes=tuple(notes))
 
     def _why_not_read(self, given: Problem, others: Sequence[Any]) -> str:

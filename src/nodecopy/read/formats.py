@@ -369,11 +369,16 @@ def _names_columns(db: Database, table: TextTable, role: TableRole) -> bool:
 
     Elsewhere is a later row, or a table that was read before. An edge that is wrongly taken for
     names joined two nodes without any other edge; names that are wrongly taken for an edge would
-    be two nodes that do not exist. Of nodes the first row always names the columns, of classes
-    never: each has one row.
+    be two nodes that do not exist. Of nodes the first row always names the columns; of classes a
+    single word does that is above descriptions of several words each.
     """
-    if role in (NODES, CLASSES):
-        return role is NODES
+    if role is NODES:
+        return True
+    if role is CLASSES:
+        if len(table.first_row) < 2 or " " in table.first_row[1].strip():
+            return False
+        single = "count(*) FILTER (WHERE c1 IS NULL OR trim(c1) NOT LIKE '% %')"
+        return db.attempt(f"SELECT count(*) > 2, {single} FROM {table.scan()}") == [(True, 1)]
     unnamed = not table.first_row[0].strip()  # the index of a data frame
     last = unnamed + (1 if role is LABELS else 2)
     places = range(unnamed, min(last, len(table.first_row)))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.classifiers.posterior import entropy
-from nodecopy.core.errors import counted, shortened
+from nodecopy.core.errors import counted, listed, shortened
 from nodecopy.core.metrics import reliability_curve, wilson_interval
 from nodecopy.graph import Graph
 from nodecopy.result.tables import COLOURS, SURE, class_bars
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _BINS = 20
 # Below this many held-out labels, a reliability diagram shows chance more than calibration.
 _FEW_HELD_OUT = 100
+# Classes that a line names.
+_LISTED = 8
 _UNCHECKED = (
     "Nothing checks the sets of nodes that are predicted to be of a class without a label. "
 )
@@ -51,10 +53,10 @@ class ClassWords(Words):
 
     def line_rows(self) -> Rows:
         """Return the number of classes, confidence and the estimated accuracy."""
-        confidence = self._of.certainty
+        confidence, names = self._of.certainty, self._of.given.class_names
         sure = f"{(confidence >= SURE).mean():.0%} of the nodes have {SURE:.0%} or more"
         return [
-            ("classes", f"{len(self._of.classes)}"),
+            ("classes", f"{len(names)}: {listed(names[:_LISTED], len(names))}"),
             ("confidence", f"median {np.median(confidence):.0%}; {sure}"),
             ("accuracy", self.estimated_line()),
         ]
@@ -107,7 +109,8 @@ class ClassWords(Words):
         return (
             f"{accuracy.accuracy:.0%}",
             f"of the predictions should be right (95% interval {accuracy.low:.0%} to "
-            f"{accuracy.high:.0%}), going by {counted(accuracy.num_labels, 'held-out label')}.",
+            f"{accuracy.high:.0%}), going by {counted(accuracy.num_labels, 'held-out label')}"
+            f"{self._not_checked}.",
         )
 
     def doubt(self) -> tuple[str, str]:
@@ -245,10 +248,20 @@ class ClassWords(Words):
             f"{accuracy.high:.0%}), from {accuracy.num_labels:,} known labels, each held out in "
             "turn, and the confidence"
         )
-        if not accuracy.unchecked:
-            return text
-        names = ", ".join(str(self._of.classes[k]) for k in accuracy.unchecked)
-        return f"{text}; not checked, with fewer than two labels: {names}"
+        return f"{text}{self._not_checked}"
+
+    @property
+    def _not_checked(self) -> str:
+        """Name the classes that the estimated accuracy does not check, if there are any."""
+        names = [self._of.given.class_names[k] for k in self._of.estimate.unchecked]
+        some = listed(names[:_LISTED], len(names))
+        return f"; not checked, with fewer than two labels: {some}" if names else ""
+
+    @property
+    def suggested_first(self) -> str:  # type: ignore[override]
+        """Say which nodes come first while there are fewer labels than classes."""
+        few = self.num_known < len(self._of.classes)
+        return " Before these come nodes that may be of a class without a label." * few
 
     def _classes(self) -> dict[str, Any]:
         """Return how many nodes of each class are known, predicted, and to be expected."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.classifiers import Posterior
+from nodecopy.core.errors import listed
 from nodecopy.core.saving import savable
 from nodecopy.problem.problem import Problem
 from nodecopy.result.base import Result
@@ -219,7 +220,17 @@ class ClassResult(Result):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What to beware of, in the graph and in the predictions."""
-        return (*super().warnings, *_accuracy_warnings(self.held_out), *self.share_warnings)
+        own = [*_accuracy_warnings(self.held_out), *self.share_warnings]
+        if self.unlabelled_classes.all():
+            own.append(
+                "predictions are guesses from the descriptions of the classes: nothing has checked "
+                "them, and confidence is bounded, not calibrated"
+            )
+        elif self.unlabelled_classes.any():
+            names = sorted(map(str, self.classes[self.unlabelled_classes]))
+            some = listed(names[:5], len(names))
+            own.append(f"only descriptions tell these classes, which have no label: {some}")
+        return (*super().warnings, *own)
 
     @property
     def share_warnings(self) -> list[str]:

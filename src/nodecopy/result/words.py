@@ -112,8 +112,8 @@ class Words:
 
     # What nodes are compared by, in the plural; a known label, what came with it, and its score.
     noun, label, given, score = "predictions", "known label", "a label", "Accuracy"
-    # What else is said of contradicted labels.
-    contradicted = ""
+    # What else is said of contradicted labels, and of nodes to label next.
+    contradicted, suggested_first = "", ""
 
     # What all kinds share.
 
@@ -149,9 +149,11 @@ class Words:
         """Say what was predicted, and how good it can be expected to be."""
         known, count = self.num_known, len(self._of.labels)
         unknown = f"How good predictions are was not estimated: {self._of.why_not_estimated}."
+        start = f"{counted(known, 'node')} of {count:,} came with {self.given}. From these, the "
+        if known == 0:
+            start = f"No node came with {self.given}. From descriptions of the classes, all "
         return [
-            f"{counted(known, 'node')} of {count:,} came with {self.given}. From these, the other "
-            f"{count - known:,} got {self.predicted()}",
+            f"{start}{'other ' * (known > 0)}{count - known:,} got {self.predicted()}",
             unknown if self._of.held_out is None else self.trust(),
         ]
 
@@ -266,7 +268,7 @@ class Words:
             "The nodes whose labels would tell most about the others, the best first: each is like "
             "many uncertain nodes, and unlike those above it. A gain of 10 means that its label "
             "tells as much as the labels of 10 nodes of which nothing is known, beside the labels "
-            "above it."
+            f"above it.{self.suggested_first}"
         )
 
     def suspect_labels(self) -> str:

@@ -339,6 +339,12 @@ class Explanation(Waterfall):
         return factor(value)
 
     @property
+    def top_labels(self) -> list[Row]:
+        """The labelled nodes that count most; none where the class has no label."""
+        has_label = str(self.label) in {row.note for row in self.labels}
+        return super().top_labels if has_label else []
+
+    @property
     def title(self) -> str:
         """The two classes and their probabilities."""
         label, against = (shortened(str(name), _LETTERS) for name in (self.label, self.against))
