@@ -40,7 +40,7 @@ MethodName = Literal["best", "fast", "label-propagation", "logistic-regression",
 _NUMBER_METHODS = ("best", "fast")
 Numbers = NDArray[np.int64]
 # Labels that descriptions of classes are worth before any was held out: they need none.
-_DESCRIBED = 1.2
+_DESCRIBED = 0.9
 _ACCEPTED = (
     f"{', '.join(map(repr, get_args(MethodName)))}, or a node classifier such as BayesianGCN() or "
     "presets.best()"
