@@ -52,8 +52,11 @@ def test_fits_side_by_side_are_those_made_one_by_one(
     classifier: NodeClassifier, task: Task
 ) -> None:
     parts = [replace(task, train=task.train[task.train != node]) for node in task.train[:3]]
-    together = classifier.fit(parts, [1, 2, 3])
-    for part, seed, fitted in zip(parts, (1, 2, 3), together, strict=True):
+    other = task.labels.copy()  # the same labelled nodes as the last, in other classes
+    other[parts[2].train] = np.roll(other[parts[2].train], 1)
+    parts.append(replace(parts[2], labels=other))
+    together = classifier.fit(parts, [1, 2, 3, 4])
+    for part, seed, fitted in zip(parts, (1, 2, 3, 4), together, strict=True):
         alone = fit_one(classifier, part, seed).probabilities
         np.testing.assert_allclose(fitted.probabilities, alone, atol=1e-4)
 
@@ -72,6 +75,26 @@ def test_the_only_label_of_a_class_stays() -> None:
     held = held_out([LabelPropagation()], few)
     assert len(held.nodes) == 0
     np.testing.assert_array_equal(held.single, few.train)
+
+
+def test_the_only_label_of_a_described_class_is_held_out_and_guessed() -> None:
+    task = make_task()
+    n, train = task.graph.num_nodes, [np.flatnonzero(task.labels == k)[0] for k in range(3)]
+    described = np.full((n, 3), 0.2) + 0.4 * np.eye(3)[np.arange(n) % 3]
+    described[train] = 0
+    few = replace(Task.of(task.graph, task.features, task.labels, train), described=described)
+    folds = make_folds([few], 5, seed=0)[0]
+    np.testing.assert_array_equal(np.sort(folds.labels.nodes), few.train)
+    assert len(folds.labels.checked.nodes) == 0  # nothing is said of accuracy from them
+    for fold, one in enumerate(folds.tasks):
+        (hidden,) = folds.labels.nodes[folds.labels.folds == fold]
+        (guessed,) = one.guessed
+        assert guessed not in few.train
+        assert described[guessed].argmax() == few.labels[hidden] == one.labels[guessed]
+        assert one.labels[hidden] == -1
+        np.testing.assert_array_equal(np.sort(one.labels[one.train]), range(3))
+    alone = replace(few, labels=np.where(np.arange(n) == train[0], few.labels, -1), train=train[:1])
+    assert len(make_folds([alone.with_guesses()], 5, seed=0)[0].labels.nodes) == 0
 
 
 @pytest.mark.parametrize("folds", [2, 5])

@@ -29,7 +29,7 @@ from nodecopy.classifiers.posterior import Posterior
 from nodecopy.core.errors import ModelError, shown
 from nodecopy.core.progress import Progress
 from nodecopy.core.saving import savable
-from nodecopy.features.matrix import FeatureMatrix, frozen, unit_rows
+from nodecopy.features.matrix import FeatureMatrix, unit_rows
 from nodecopy.features.text_model import extra_installed, read_texts
 from nodecopy.graph import RowGraph
 from nodecopy.graph.operators import whole_adjacency
@@ -45,6 +45,8 @@ _ALPHA, _STEPS = 0.1, 10
 _SUREST, _SHARE = 50, 0.5
 # Inverse of the regularisation of the classifier.
 _INVERSE = 10.0
+# Labels of each class that need no descriptions while some are held out.
+_FEW = 5
 # Share of a guess that is uniform: nothing has checked it.
 _DOUBT = 0.3
 
@@ -85,28 +87,17 @@ class ClassDescriptions:
         fitted = self._fit(tasks[0])
         return [fitted] * len(tasks)
 
-    def with_guesses(self, task: Task) -> Task:
-        """Return the task with guessed labels of the classes that have none.
+    def described(self, task: Task) -> Task:
+        """Return the task with what the descriptions say, if a class has few labels.
 
-        They are those of the nodes without a label that their descriptions fit best, as many as
-        the other classes have labels, in the median.
+        Classes without any have guessed labels, here and wherever labels are held out; no node
+        with a known label has one.
         """
-        classes = np.setdiff1d(np.arange(task.num_classes), task.labels).tolist()
-        if not classes:
+        if np.bincount(task.labels[task.train], minlength=task.num_classes).min() >= _FEW:
             return task
-        free = np.flatnonzero(task.labels[: task.num_classified] < 0)
-        p = self._fit(task).probabilities[free]
-        count = int(np.median(np.unique(task.labels[task.train], return_counts=True)[1]))
-        labels = task.labels.copy()
-        for k in classes:
-            best = np.argsort(-p[:, k], kind="stable")[:count]
-            best = best[p[best, k] > 0]  # others are guessed to be of another class
-            fits = p[best].argmax(1) == k
-            fits[:1] = True
-            labels[free[best[fits]]], p[best[fits]] = k, 0.0
-        guessed = np.flatnonzero(labels != task.labels)
-        train = np.union1d(task.train, guessed)
-        return replace(task, labels=frozen(labels), train=train, guessed=guessed)
+        p = self._fit(task).probabilities
+        p[task.train] = 0.0
+        return replace(task, described=p).with_guesses()
 
     def _fit(self, task: Task) -> FittedDescriptions:
         from sklearn.linear_model import LogisticRegression

@@ -40,7 +40,7 @@ MethodName = Literal["best", "fast", "label-propagation", "logistic-regression",
 _NUMBER_METHODS = ("best", "fast")
 Numbers = NDArray[np.int64]
 # Labels that descriptions of classes are worth before any was held out: they need none.
-_DESCRIBED = 0.6
+_DESCRIBED = 0.9
 _ACCEPTED = (
     f"{', '.join(map(repr, get_args(MethodName)))}, or a node classifier such as BayesianGCN() or "
     "presets.best()"
@@ -199,7 +199,7 @@ def with_descriptions(
     classifier = ClassDescriptions.of(texts, given, text_model)
     component = Component(classifier, _DESCRIBED, name="class descriptions")
     components = (component, *method.components)
-    return replace(method, components=components), classifier.with_guesses(task)
+    return replace(method, components=components), classifier.described(task)
 
 
 def _matched(given: Problem, fitted: Problem) -> Numbers | None:

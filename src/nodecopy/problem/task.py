@@ -87,8 +87,10 @@ class Task:
         node_types: how many nodes each type has, in their order; classes belong to the first. Empty
             where there is one type.
         values: what each label stands for, where that is a number [K]; None where it is a class.
-        guessed: those of ``train`` whose label is a guess, as their class has no known label
-            (`nodecopy.classifiers.class_descriptions`): they are learnt from and never held out.
+        described: class probabilities of the nodes by what the classes mean
+            (`nodecopy.classifiers.class_descriptions`) [N, K]; None where nothing says it.
+        guessed: those of ``train`` whose label is a guess, as their class has no known label: they
+            are learnt from and never held out.
     """
 
     graph: Graph
@@ -100,6 +102,7 @@ class Task:
     positions: Positions | None = None
     node_types: tuple[int, ...] = ()
     values: NDArray[np.float64] | None = None
+    described: NDArray[np.float64] | None = None
     guessed: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @classmethod
@@ -166,6 +169,7 @@ class Task:
             labels=frozen(self.labels[nodes]),
             train=np.searchsorted(nodes, self.train),
             val=np.searchsorted(nodes, self.val),
+            described=None if self.described is None else self.described[nodes],
             guessed=np.searchsorted(nodes, self.guessed),
             positions=Positions(self.graph, nodes),
             node_types=tuple(np.diff(ends).tolist()),
@@ -175,6 +179,32 @@ class Task:
     def known(self) -> NDArray[np.int64]:
         """The nodes of ``train`` whose label is known, not guessed."""
         return np.setdiff1d(self.train, self.guessed) if len(self.guessed) else self.train
+
+    def with_guesses(self) -> Task:
+        """Return the task with guessed labels of the classes that have no known one.
+
+        They are those of the nodes without a label that their descriptions fit best, as many as
+        the other classes have labels, in the median.
+        """
+        if self.described is None:
+            return self
+        known, labels = self.known, self.labels.copy()
+        labels[self.guessed] = -1
+        classes = np.setdiff1d(np.arange(self.num_classes), labels).tolist()
+        free = np.flatnonzero(labels[: self.num_classified] < 0)
+        p = self.described[free]
+        count = int(np.median(np.unique(labels[known], return_counts=True)[1]))
+        guessed = list[int]()
+        for k in classes:
+            best = np.argsort(-p[:, k], kind="stable")[:count]
+            best = best[p[best, k] > 0]  # others are guessed to be of another class
+            fits = p[best].argmax(1) == k
+            fits[:1] = True
+            labels[free[best[fits]]], p[best[fits]] = k, 0.0
+            guessed += free[best[fits]].tolist()
+        chosen = np.array(sorted(guessed), np.int64)
+        train = np.union1d(known, chosen)
+        return replace(self, labels=frozen(labels), train=train, guessed=chosen)
 
     @property
     def num_classified(self) -> int:

@@ -28,14 +28,16 @@ class HeldOut:
     """Predictions for labelled nodes whose labels were held out.
 
     The fits behind it saw fewer labels than the final one, so accuracy leans to the pessimistic
-    side. The only label of a class is never held out: without it the class could not be predicted.
+    side. The only label of a class is not held out: without it the class could not be predicted.
+    Where classes are described it is, to pool components; how often a class is met by its
+    description alone says too little of how often it is with a label, so `checked` leaves it out.
 
     Attributes:
         nodes: the nodes whose label was held out, each in one fold [n].
         truth: their known labels [n].
         probabilities: what was predicted, pooled as the final predictions are [n, K].
         folds: the fold in which each label was held out [n].
-        single: labelled nodes that were never held out, each the only one of its class [m].
+        single: labelled nodes that are the only one of their class [m].
     """
 
     nodes: NDArray[np.int64]
@@ -74,6 +76,18 @@ class HeldOut:
         """Return whether each label would be predicted by other probabilities of it [n]."""
         correct: NDArray[np.bool_] = probabilities.argmax(1) == self.truth
         return correct
+
+    @property
+    def checked(self) -> HeldOut:
+        """The same without the only labels of their class."""
+        several = ~np.isin(self.nodes, self.single)
+        return replace(
+            self,
+            nodes=self.nodes[several],
+            truth=self.truth[several],
+            probabilities=self.probabilities[several],
+            folds=np.unique(self.folds[several], return_inverse=True)[1],
+        )
 
     def moved(self, nodes: NDArray[np.int64]) -> HeldOut:
         """Return the same where node i has the number ``nodes[i]``."""
@@ -118,19 +132,22 @@ def make_folds(tasks: Sequence[Task], folds: int, seed: int) -> list[Folds]:
     """Divide the training labels of tasks into folds, each held out once; 0 holds out none.
 
     The tasks differ in the classes of their labels alone, and share the folds. The only label of a
-    class stays in every fold: without it the class could not be predicted. So do guessed labels.
+    class stays in every fold, as without it the class could not be predicted, and there are no more
+    folds than labels of a class; unless classes are described. Guessed labels are not held out.
     """
     train = tasks[0].known
     labels = np.stack([task.labels[train] for task in tasks], 1)  # [n, T]
     counts = [np.bincount(own, minlength=tasks[0].num_classes) for own in labels.T]
     several = np.all([own[of] >= 2 for own, of in zip(counts, labels.T, strict=True)], axis=0)
-    nodes = train[several & (folds > 0)]
-    used = int(min(max(folds, 1), *(own.max(initial=1) for own in counts)))
-    fold_of = stratified_folds(labels[several & (folds > 0)], used, stream(seed, "folds"))
+    single, described = train[~several], tasks[0].described is not None
+    out = (several | (described and len(train) > 1)) & (folds > 0)
+    nodes, most = train[out], [int(own.max(initial=1)) for own in counts]
+    used = max(min(folds, *([len(nodes)] if described else most)), 1)
+    fold_of = stratified_folds(labels[out], used, stream(seed, "folds"))
     made = []
     for task in tasks:
         nothing = np.zeros((len(nodes), task.num_classes))
-        held = HeldOut(nodes, task.labels[nodes], nothing, fold_of, train[~several])
+        held = HeldOut(nodes, task.labels[nodes], nothing, fold_of, single)
         made.append(folds_of(task, held, seed))
     return made
 
@@ -142,7 +159,8 @@ def folds_of(task: Task, held: Any, seed: int) -> Folds:
         shown = task.labels.copy()
         shown[held.nodes[held.folds == fold]] = -1
         shown.flags.writeable = False
-        without.append(replace(task, labels=shown, train=task.train[shown[task.train] >= 0]))
+        left = replace(task, labels=shown, train=task.train[shown[task.train] >= 0])
+        without.append(left.with_guesses())
     seeds = tuple(child_seed(seed, "fold", fold) for fold in range(held.num_folds))
     return Folds(held, tuple(without), seeds)
 

@@ -88,11 +88,13 @@ class StackedClassifier(Stack):
 
     def _fitted(self, fits: TaskFits, task: Task, parts: dict[str, Any]) -> FittedClassStack:
         nested, other = fits.pools.pool(fits.full), fits.transferring()
-        right = np.array([fits.folds.labels.right_of(p) for p in fits.predictions])
-        fitted = FittedClassStack(held_out=nested.held_out, pool=nested.pool, right=right, **parts)
+        labels, held_out = fits.folds.labels, nested.held_out.checked
+        right = np.array([labels.right_of(p) for p in fits.predictions])
+        right = right[:, ~np.isin(labels.nodes, labels.single)]
+        fitted = FittedClassStack(held_out=held_out, pool=nested.pool, right=right, **parts)
         if other is None:
             return fitted
-        moved = replace(fitted, pool=other.pool, held_out=other.held_out)
+        moved = replace(fitted, pool=other.pool, held_out=other.held_out.checked)
         moved = self._finished(moved, task)
         return replace(fitted, elsewhere=Elsewhere(moved.pool, moved.held_out, moved.factors))
 

@@ -225,7 +225,7 @@ def label_weights(onehot: Tensor) -> Tensor:
     [2.5, 0.625, 0.625, 0.625, 0.625]
     """
     counts = onehot.sum(-2, keepdim=True)  # [..., 1, K]
-    classes = (counts > 0).sum(-1, keepdim=True)
+    classes = (counts > 0).sum(-1, keepdim=True).clamp(min=1)  # a member without labels
     of_class = counts.sum(-1, keepdim=True) / classes / counts.clamp(min=1)
     return (onehot * of_class).sum(-1)
 
