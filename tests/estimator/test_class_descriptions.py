@@ -12,6 +12,7 @@ import pytest
 from nodecopy import NodeCopyClassifier
 from nodecopy.annotate import Session
 from nodecopy.core.errors import ModelError
+from nodecopy.graph import Graph
 from nodecopy.read.labels import SUGGESTED
 from nodecopy.run import FitSettings, label_tables
 from tests.features.test_text_model import GAMES, MAIL, SONGS, Counting, installed, sentences
@@ -140,6 +141,25 @@ def test_guessed_labels_are_explained_by_descriptions():
         assert "own label" not in sources
         if why.label == "music":
             assert "from the labels of" not in str(why)  # it has none
+
+
+def test_guesses_are_explained_by_own_text_and_by_that_of_neighbours():
+    frame, _, _ = sentences(40)
+    ends = np.arange(38)
+    graph = Graph.from_edges(40, np.stack([ends, ends + 1], 1))  # a path; node 39 has no edge
+    frame.loc[0, "text"] = None
+    clf = classifier(class_descriptions=DESCRIBED).fit(graph, frame)
+    odds = {}
+    for node in (0, 1, 39):
+        why = clf.explain(node)
+        odds[node] = {(row.source, row.name): row.log_odds for row in why.evidence}
+        assert sum(odds[node].values()) == pytest.approx(why.log_odds)
+    assert set(odds[0]) - {("class prior", ""), ("not explained", "")} == {
+        ("neighbour", 1),
+        ("class name", ""),
+    }
+    assert {source for source, _ in odds[39]} <= {"class name", "class prior", "not explained"}
+    assert {("neighbour", 0), ("neighbour", 2), ("class name", "")} <= set(odds[1])
 
 
 def test_described_classes_have_no_share_among_the_labels():

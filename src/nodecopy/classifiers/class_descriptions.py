@@ -33,14 +33,16 @@ from nodecopy.features.matrix import FeatureMatrix, unit_rows
 from nodecopy.features.text_model import extra_installed, read_texts
 from nodecopy.graph import RowGraph
 from nodecopy.graph.operators import whole_adjacency
-from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
+from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms, first_edges
 from nodecopy.problem.problem import Problem
 from nodecopy.problem.task import Task
 
 # What names of classes have where they are words, and in place of spaces.
 _WORD, _SEPARATORS = re.compile(r"[^\W\d_]{3}"), re.compile(r"[_:/\-\s]+")
-# α of personalised PageRank, and its longest walk.
-_ALPHA, _STEPS = 0.1, 10
+# c of personalised PageRank with α = 0.1, walks of ten steps at most.
+_COEFFICIENTS = 0.1 * 0.9 ** np.arange(11)
+# Sums of terms below this are zero.
+_LEAST = 1e-12
 # Nodes of each class that are learnt from, at most, and as a share of all nodes per class.
 _SUREST, _SHARE = 50, 0.5
 # Inverse of the regularisation of the classifier.
@@ -166,8 +168,19 @@ class FittedDescriptions(Fitted):
         return Posterior.undivided(self.of(_spread(graph, _texts(features, len(self.weights)))))
 
     def terms(self, near: Neighbourhood, of: Contrast) -> list[Terms]:
-        """Return the log-odds as one term, that of the names of the classes."""
-        return [{("class name", 0): odds} for odds in of.log_odds.tolist()]
+        """Return what its own text adds, and what comes over each edge, as parts of log-odds."""
+        texts = _texts(near.features, len(self.weights))
+        lengths = np.linalg.norm(_spread(near.graph, texts)[of.nodes], axis=1)
+        scores = texts.astype(np.float64) @ self.weights[:, of.classes]
+        walks = first_edges(near.adjacency, _COEFFICIENTS, scores, of)
+        bias, each = (self.bias[of.a] - self.bias[of.b]) * lengths, list[Terms]()
+        for odds, constant, (lead, own, terms) in zip(of.log_odds, bias, walks, strict=True):
+            terms["class name", 0] = own * lead + float(constant)
+            total = sum(terms.values())
+            if abs(total) < _LEAST:
+                total, terms = 1.0, {("class name", 0): 1.0}
+            each.append({key: float(odds * part / total) for key, part in terms.items()})
+        return each
 
     def reduced(self) -> FittedDescriptions:
         """Return it without the probabilities of its nodes."""
@@ -237,10 +250,10 @@ def _spread(graph: RowGraph, rows: NDArray[np.float32]) -> NDArray[np.float32]:
     n = graph.num_nodes
     indptr, columns, values = whole_adjacency(graph)
     operator = sp.csr_array((values.astype(np.float32), columns, indptr), shape=(n, n))
-    walked, total = rows, _ALPHA * rows
-    for step in range(1, _STEPS + 1):
+    walked, total = rows, np.float32(_COEFFICIENTS[0]) * rows
+    for weight in _COEFFICIENTS[1:].astype(np.float32):
         walked = np.asarray(operator @ walked)
-        total = total + _ALPHA * (1 - _ALPHA) ** step * walked
+        total = total + weight * walked
     return np.asarray(total, np.float32)
 
 

@@ -36,7 +36,7 @@ _BARS: dict[Source, tuple[str, str]] = {
     "similar node": ("similar nodes", "{n} nodes with similar columns, linked or not, make"),
     "own label": ("its own label", "Its own known label, as a starting point, makes"),
     "position": ("position in the graph", "Where it is in the graph, whatever its columns, makes"),
-    "class name": ("class names", "The names of the classes, compared with texts, make"),
+    "class name": ("class meaning", "Its own text, compared with what the classes mean, makes"),
     "not explained": ("not divided", "What cannot be divided, as models are averaged, makes"),
 }
 
