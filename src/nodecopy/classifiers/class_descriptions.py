@@ -40,7 +40,7 @@ from nodecopy.problem.task import Task
 # What names of classes have where they are words, and in place of spaces.
 _WORD, _SEPARATORS = re.compile(r"[^\W\d_]{3}"), re.compile(r"[_:/\-\s]+")
 # c of personalised PageRank with α = 0.1, walks of ten steps at most.
-_COEFFICIENTS: NDArray[np.float64] = 0.1 * 0.9 ** np.arange(11)
+_COEFFICIENTS = np.array([0.1 * 0.9**step for step in range(11)])
 # Sums of terms below this are zero.
 _LEAST = 1e-12
 # Nodes of each class that are learnt from, at most, and as a share of all nodes per class.
