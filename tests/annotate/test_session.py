@@ -229,6 +229,17 @@ def raising(error: Exception) -> Callable[..., None]:
     return fail
 
 
+def test_shares_of_the_classes_count_once_each_has_a_label(tables: Tables, opened: Opened) -> None:
+    shares = {name: 1 / len(CLASSES) for name in CLASSES}
+    prior = ",".join(f"{name}={share}" for name, share in shares.items())
+    session = opened(tables.settings(class_prior=prior), classes=CLASSES)
+    for count, name in enumerate(CLASSES, 1):
+        session.label(next(id for id, own in tables.truth.items() if own == name), name, None)
+        state = settled(session)
+        assert state["fitted"] == (count > 1)
+        assert not state["problem"]
+
+
 def test_two_pages_do_not_overwrite_each_other(tables: Tables, opened: Opened) -> None:
     session = opened(tables.settings("given.csv"))
     (id,) = settled(session)["next"][:1]

@@ -21,13 +21,13 @@ from nodecopy.result.number_words import number
 from nodecopy.result.tag_words import NO_TAG, none_of
 from nodecopy.result.tags import LEAST_LABELS
 from nodecopy.run import FitSettings
-from nodecopy.run.settings import parse_classes
+from nodecopy.run.settings import parse_class_prior, parse_classes
 from nodecopy.trust.accuracy import forecast
 from nodecopy.trust.label_errors import suspect_labels
 
 if TYPE_CHECKING:
     from nodecopy.annotate.answers import Answers
-    from nodecopy.annotate.refit import Fit
+    from nodecopy.annotate.refit import Fit, Labels
 
 # Places of predicted classes, or ranges, and how sure each is, as the page draws them.
 Drawn = tuple[NDArray[np.int64], NDArray[np.float64]]
@@ -73,6 +73,10 @@ class Kind:
 
     def described(self, settings: FitSettings, names: Sequence[str]) -> dict[int, str]:
         """Return the description of each label, by its place; nothing where there is none."""
+        return {}
+
+    def arguments(self, settings: FitSettings, labels: Labels) -> dict[str, Any]:
+        """Return arguments of the estimator that depend on the labels so far."""
         return {}
 
     def counts(self, answers: Answers) -> list[int]:
@@ -152,6 +156,18 @@ class ClassAnswers(Kind):
         described = None if settings.classes is None else parse_classes(settings.classes)
         texts = described_classes(described, np.array(names))
         return {place: texts[name] for place, name in enumerate(names) if texts}
+
+    def arguments(self, settings: FitSettings, labels: Labels) -> dict[str, Any]:
+        """Return descriptions by place, and shares, once all classes that have one have a label."""
+        described = self.described(settings, labels.names)
+        prior = parse_class_prior(settings.class_prior)
+        if isinstance(prior, dict):
+            known = {labels.names[k] for k in labels.classes[labels.known]}
+            met = {
+                labels.names.index(name): share for name, share in prior.items() if name in known
+            }
+            prior = met if known == set(prior) else "estimate"
+        return {"class_descriptions": described, "class_prior": prior}
 
     def counts(self, answers: Answers) -> list[int]:
         """Return how many nodes have each class."""

@@ -161,8 +161,7 @@ class Refitter:
 
     def _refit(self, labels: Labels) -> Fit:
         estimator, suggested = self._estimator, self._ids(labels.suggested)
-        if hasattr(estimator, "class_descriptions"):
-            estimator.class_descriptions = self._kind.described(self._settings, labels.names)
+        estimator.set_params(**self._kind.arguments(self._settings, labels))
         values, unknown = self._kind.values(labels.names), self._kind.unknown
         given = {int(node): values[labels.classes[node]] for node in labels.known}
         if self._fitted is None:
