@@ -178,6 +178,8 @@ def test_names_of_classes_that_are_not_those_of_labels_are_noticed():
         classifier(class_descriptions=["Games", "letters"]).fit(graph, frame, labels)
     with pytest.raises(ModelError, match="list of names; got 'games,letters'"):
         classifier(class_descriptions="games,letters").fit(graph, frame, labels)
+    with pytest.raises(ModelError, match="of strings.*got .*3"):
+        classifier(class_descriptions={"games": 3}).fit(graph, frame, labels)
     for unknown in ("", "-1", -1, None):
         with pytest.raises(ModelError, match="unknown label"):
             classifier(class_descriptions=["games", unknown]).fit(graph, frame, labels)

@@ -172,13 +172,15 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # ty
         return self._fitted().classes
 
     def _check_arguments(self) -> Any:
-        """Refuse a string of names, which would be read letter by letter, and unknown labels."""
-        if isinstance(self.class_descriptions, str):
+        """Refuse what describes no class: a string, read letter by letter, and unknown labels."""
+        given = self.class_descriptions
+        texts = given.values() if isinstance(given, Mapping) else ()
+        if isinstance(given, str) or not all(isinstance(text, str) for text in texts):
             raise ModelError(
-                "class_descriptions must be {class: description} or a list of names; got "
-                f"{shown(self.class_descriptions)}"
+                "class_descriptions must be {class: description}, of strings, or a list of names; "
+                f"got {shown(given)}"
             )
-        if unknown := [one for one in self.class_descriptions or () if not is_known(one)]:
+        if unknown := [one for one in given or () if not is_known(one)]:
             raise ModelError(f"class_descriptions: {unknown[0]!r} stands for an unknown label")
         return super()._check_arguments()
 
