@@ -162,6 +162,16 @@ def test_guesses_are_explained_by_own_text_and_by_that_of_neighbours():
     assert {("neighbour", 0), ("neighbour", 2), ("class name", "")} <= set(odds[1])
 
 
+def test_descriptions_count_for_more_with_fewer_labels_than_classes():
+    frame, y, graph = sentences(90, topics=(GAMES, MAIL, SONGS))
+    described = DESCRIBED | {"music": "song5 and the like"}
+    weights = []
+    for labels in ({0: "games"}, {0: "games", 1: "letters", 2: "music"}):
+        clf = classifier(class_descriptions=described, folds=0).fit(graph, frame, labels)
+        weights += [one.weight for one in clf.result_.components if "desc" in one.name]
+    assert weights[0] > 1.5 * weights[1] > 0.1
+
+
 def test_described_classes_have_no_share_among_the_labels():
     frame, y, graph = sentences(60, topics=(GAMES, MAIL, SONGS))
     labels = {node: name for node, name in enumerate(np.array(["a b", "c d", ""])[y[:24]]) if name}

@@ -270,3 +270,15 @@ def test_without_features_nodes_are_described_by_their_ties(tmp_path: Path) -> N
     assert part.probabilities.shape == (60, 3)
     with pytest.raises(ModelError, match="X is missing: the model was fitted to features"):
         same.predict_on(grown)
+
+
+def test_suggested_labels_alone_estimate_nothing(tmp_path: Path) -> None:
+    known = np.flatnonzero(Y >= 0)
+    clf = NodeCopyClassifier("fast", random_state=0).fit(TASK.graph, X, Y, suggested=known[2:])
+    assert clf.held_out_ is not None
+    assert clf.result_.estimate is None
+    with pytest.raises(ModelError, match="were not suggested; 2 were not"):
+        clf.estimated_accuracy()
+    assert "that were not suggested" in clf.report(tmp_path / "page.html").path.read_text()
+    drawn = NodeCopyClassifier("fast", random_state=0).fit(TASK.graph, X, Y, suggested=known[3:])
+    assert drawn.estimated_accuracy().num_labels == 3

@@ -9,6 +9,7 @@ from nodecopy import NodeCopyClassifier
 from nodecopy.graph import Graph
 from nodecopy.graph.neighbourhood import shared_neighbours
 from nodecopy.read.synthetic import planted_partition
+from nodecopy.read.tables import read_tables
 from nodecopy.trust import suspect_edges as suspects
 from nodecopy.trust.edge_model import EdgeModel
 from nodecopy.trust.suspect_edges import suspect_edges
@@ -107,3 +108,17 @@ def test_of_very_many_edges_a_random_sample_is_ranked(monkeypatch, directed):
     assert not np.array_equal(drawn[0].nodes, drawn[2].nodes)
     monkeypatch.setattr(suspects, "_ALL", 10_000)
     assert suspect_edges(EdgeModel(graph), 400).ranked is None
+
+
+def test_surprise_is_finite_where_a_few_edges_are_all_told_apart(tmp_path):
+    files = {
+        "edges": "source,target\na,b\nb,c\nc,a\nc,d\nd,e\ne,f\nf,d\n",
+        "labels": "id,label\na,x\nb,x\nd,y\ne,y\n",
+        "nodes": "id,,f2\na,1,0\nc,1,1\nd,0,1\ne,0,1\nf,0,1\n",
+    }
+    for name, text in files.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    table = read_tables(*(tmp_path / f"{name}.csv" for name in files))
+    clf = NodeCopyClassifier("fast", random_state=0).fit(table)
+    assert np.isfinite(clf.result_.suspect_edges(100).surprise).all()
+    clf.report(tmp_path / "page.html")

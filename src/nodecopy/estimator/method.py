@@ -39,7 +39,8 @@ from nodecopy.stack.tags import FittedTags, TagClassifier
 MethodName = Literal["best", "fast", "label-propagation", "logistic-regression", "paper"]
 _NUMBER_METHODS = ("best", "fast")
 Numbers = NDArray[np.int64]
-# Labels that descriptions of classes are worth before any was held out: they need none.
+# Labels that descriptions of classes are worth before any was held out, as they need none; with
+# fewer labels than classes, what others learn from, as much more.
 _DESCRIBED = 0.9
 _ACCEPTED = (
     f"{', '.join(map(repr, get_args(MethodName)))}, or a node classifier such as BayesianGCN() or "
@@ -197,7 +198,8 @@ def with_descriptions(
     if not texts or not isinstance(method, StackedClassifier):
         return method, task
     classifier = ClassDescriptions.of(texts, given, text_model)
-    component = Component(classifier, _DESCRIBED, name="class descriptions")
+    count = _DESCRIBED * max(task.num_classes / len(task.train), 1.0)
+    component = Component(classifier, count, name="class descriptions")
     components = (component, *method.components)
     return replace(method, components=components), classifier.described(task)
 

@@ -60,6 +60,8 @@ from nodecopy.trust.suspect_edges import SuspectEdges, suspect_edges
 # Names of files: a model and its graph in their folder, and predictions in that of a run.
 MODEL_FILE, GRAPH_FILE = "model.safetensors", "graph.safetensors"
 PREDICTIONS = "predictions.csv"
+# Held-out labels of nodes that were not suggested, below which the others tell nothing of quality.
+_LEAST_DRAWN = 3
 # Nodes to label next, and suspect edges that are listed at most.
 SUGGESTED, SUSPECTS = 20, 100
 
@@ -189,8 +191,8 @@ class Result:
 
     @cached_property
     def estimate(self) -> Any:
-        """The estimated quality with its 95 % interval; None where no label was held out."""
-        return None if self.held_out is None else self.estimated()
+        """The estimated quality with its 95 % interval; None where held-out labels cannot tell."""
+        return None if self.why_not_estimated else self.estimated()
 
     @property
     def right(self) -> NDArray[np.bool_]:
@@ -199,10 +201,15 @@ class Result:
 
     @property
     def why_not_estimated(self) -> str:
-        """Why no label was held out; empty where some were."""
-        if self.held_out is not None:
+        """Why quality cannot be estimated; empty where it can."""
+        if self.held_out is None:
+            return "no label was held out, since the model is not calibrated (calibrate)"
+        drawn = int(self.representative.sum())
+        if drawn == len(self.representative) or drawn >= _LEAST_DRAWN:
             return ""
-        return "no label was held out, since the model is not calibrated (calibrate)"
+        return (
+            f"that takes {_LEAST_DRAWN} held-out labels that were not suggested; {drawn} were not"
+        )
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -261,6 +268,12 @@ class Result:
 
     # Of which labels one can be held out.
     _enough_labels: ClassVar[str] = "two labels at least"
+
+    def checked(self) -> Self:
+        """Return itself, or say why held-out labels cannot tell the quality."""
+        if self.checked_held_out is not None and self.why_not_estimated:
+            raise ModelError(f"quality is not estimated: {self.why_not_estimated}")
+        return self
 
     @property
     def representative(self) -> NDArray[np.bool_]:

@@ -103,7 +103,7 @@ class ClassResult(Result):
 
     @property
     def why_not_estimated(self) -> str:
-        """Why no label was held out; empty where some were."""
+        """Why the accuracy cannot be estimated; empty where it can."""
         labels = np.delete(self.given.labels, self.given.validation)
         if self.held_out is None and np.bincount(labels[labels >= 0], minlength=1).max() < 2:
             return "that takes a class with two labels at least"

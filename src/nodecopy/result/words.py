@@ -154,7 +154,7 @@ class Words:
             start = f"No node came with {self.given}. From descriptions of the classes, all "
         return [
             f"{start}{'other ' * (known > 0)}{count - known:,} got {self.predicted()}",
-            unknown if self._of.held_out is None else self.trust(),
+            unknown if self._of.estimate is None else self.trust(),
         ]
 
     def pool(

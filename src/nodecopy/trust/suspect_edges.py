@@ -23,6 +23,8 @@ from nodecopy.trust.edge_model import EdgeModel
 _ALL, _RANKED = 200_000, 1_000_000
 # Where to compare how many edges and how many random pairs are as suspect, for `at_most`.
 _TAILS = np.linspace(0.05, 1.0, 96)
+# The logarithm of the largest surprise: of few edges a regression may separate all.
+_MOST = 30.0
 
 
 class SuspectEdge(NamedTuple):
@@ -96,7 +98,7 @@ def _ranked(
     limits = np.quantile(random, 1 - _TAILS)
     bounds = [wilson_interval(x, len(scores))[1] for x in _share_above(scores, limits).tolist()]
     at_most = float(np.min(bounds / _share_above(random, limits)))
-    return SuspectEdges(edges[order], np.exp(scores[order]), min(at_most, 1.0))
+    return SuspectEdges(edges[order], np.exp(np.minimum(scores[order], _MOST)), min(at_most, 1.0))
 
 
 def _share_above(values: NDArray[np.float64], limits: NDArray[np.float64]) -> NDArray[np.float64]:
