@@ -163,7 +163,7 @@ def test_guesses_are_explained_by_own_text_and_by_that_of_neighbours():
 
 
 def test_descriptions_count_for_more_with_fewer_labels_than_classes():
-    frame, y, graph = sentences(90, topics=(GAMES, MAIL, SONGS))
+    frame, _, graph = sentences(90, topics=(GAMES, MAIL, SONGS))
     described = DESCRIBED | {"music": "song5 and the like"}
     weights = []
     for labels in ({0: "games"}, {0: "games", 1: "letters", 2: "music"}):
