@@ -258,8 +258,7 @@ class NumberAnswers(Kind):
         """Return ranges of like numbers."""
         if fit.result is None:
             return ["any number"] if answers.labels else []
-        ranges: list[str] = fit.result.words.sections()["classes"]["names"]
-        return ranges
+        return fit.result.words.sections()["classes"]["names"]
 
     def drawn_known(self, fit: Fit, answers: Answers) -> dict[str, int]:
         """Return the range of each number."""

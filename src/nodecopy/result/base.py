@@ -95,7 +95,7 @@ class Result:
     @cached_property
     def posterior(self) -> Any:
         """What is predicted for the nodes that labels belong to, read-only; it has ``take``."""
-        posterior: Any = self.model.posterior
+        posterior = self.model.posterior
         if self.given.node_types:
             posterior = posterior.take(slice(self.given.num_classified))
         for array in vars(posterior).values():
@@ -234,7 +234,7 @@ class Result:
     @property
     def without_label(self) -> NDArray[np.bool_]:
         """A mask of the nodes without a label; of all nodes, where each has one [n]."""
-        without: NDArray[np.bool_] = self.labels < 0
+        without = self.labels < 0
         return without if without.any() else ~without
 
     @property
@@ -246,7 +246,7 @@ class Result:
     @cached_property
     def held_out(self) -> Any:
         """Predictions of labels that were held out; None where none were."""
-        held_out: Any = getattr(self.model, "held_out", None)
+        held_out = getattr(self.model, "held_out", None)
         return held_out if held_out is not None and len(held_out.nodes) else None
 
     @property

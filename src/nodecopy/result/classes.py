@@ -84,8 +84,7 @@ class ClassResult(Result):
     @property
     def probabilities(self) -> NDArray[np.float64]:
         """Class probabilities of these nodes [n, K]."""
-        probabilities: NDArray[np.float64] = self.posterior.probabilities
-        return probabilities
+        return self.posterior.probabilities
 
     @property
     def certainty(self) -> NDArray[np.float64]:
@@ -159,8 +158,7 @@ class ClassResult(Result):
     @property
     def right(self) -> NDArray[np.bool_]:
         """Whether each held-out label was predicted [n]."""
-        right: NDArray[np.bool_] = self.checked_held_out.right
-        return right
+        return self.checked_held_out.right
 
     def sets(
         self, coverage: float | None = None, probabilities: NDArray[np.floating] | None = None

@@ -86,8 +86,7 @@ class NumberResult(Result):
     @property
     def certainty(self) -> Array:
         """Minus the deviation between components, on the scale of the fit [n]."""
-        certainty: Array = -self.posterior.deviation
-        return certainty
+        return -self.posterior.deviation
 
     def groups_of(self, posterior: NumberPosterior) -> NDArray[np.floating]:
         """Return shares of nodes in ranges of like numbers, which overlap by half [N, 7]."""
@@ -95,8 +94,7 @@ class NumberResult(Result):
         steps = np.maximum(np.diff(middles), 1e-12)
         place = np.interp(posterior.values, middles, np.arange(_RANGES)) if steps.any() else 0
         shares = np.maximum(1 - np.abs(np.asarray(place)[:, None] - np.arange(_RANGES)), 0.0)
-        total: NDArray[np.floating] = shares / shares.sum(1, keepdims=True)
-        return total
+        return shares / shares.sum(1, keepdims=True)
 
     def estimated(self, level: float = 0.95) -> EstimatedError:
         """Return the estimated error on the nodes without a label, and its interval."""
@@ -109,8 +107,7 @@ class NumberResult(Result):
     @property
     def right(self) -> NDArray[np.bool_]:
         """Whether each held-out number is in the interval around its prediction [n]."""
-        within: NDArray[np.bool_] = np.abs(self.checked_held_out.residuals) <= self.half_width()
-        return within
+        return np.abs(self.checked_held_out.residuals) <= self.half_width()
 
     @cached_property
     def suspect_labels(self) -> SuspectLabels:

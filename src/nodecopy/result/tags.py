@@ -82,8 +82,7 @@ class TagResult(Result):
     @property
     def probabilities(self) -> NDArray[np.float64]:
         """Probabilities that each of these nodes has each tag [n, T]."""
-        probabilities: NDArray[np.float64] = self.posterior.probabilities
-        return probabilities
+        return self.posterior.probabilities
 
     @cached_property
     def thresholds(self) -> NDArray[np.float64]:
@@ -124,8 +123,7 @@ class TagResult(Result):
     def right(self) -> NDArray[np.bool_]:
         """Whether all tags of each held-out label were predicted, and no others [n]."""
         held: HeldOutTags = self.checked_held_out
-        right: NDArray[np.bool_] = np.all(self.predicted(held.probabilities) == held.truth, axis=1)
-        return right
+        return np.all(self.predicted(held.probabilities) == held.truth, axis=1)
 
     @cached_property
     def suspect_labels(self) -> SuspectTags:
