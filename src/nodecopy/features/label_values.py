@@ -50,14 +50,7 @@ def encode_labels(labels: Any, classes: NDArray[Any] | None = None) -> EncodedLa
     >>> encode_labels(["cat", None, "dog", "cat"])
     EncodedLabels(numbers=array([ 0, -1,  1,  0]), classes=array(['cat', 'dog'], dtype='<U3'))
     """
-    if hasattr(labels, "detach"):
-        labels = labels.detach().cpu().numpy()
-    # A list is read item by item: NumPy would turn 1 and "1" into the same string.
-    y = labels if hasattr(labels, "dtype") else np.array(labels, dtype=object)
-    masked = one_per_node(y.mask) if isinstance(y, np.ma.MaskedArray) else False
-    y = one_per_node(np.asarray(y))
-    if y.ndim != 1:
-        raise DatasetError(f"labels must have one entry per node, [N]; got {list(y.shape)}")
+    y, masked = _entries(labels)
     known = known_labels(y) & np.logical_not(masked)
     kept = _plain(y[known]) if y.dtype.kind == "O" else y[known]
     if kept.dtype.kind not in "biufU":
@@ -80,13 +73,7 @@ def encode_numbers(labels: Any) -> EncodedLabels:
     >>> encode_numbers([2.5, None, -1, 2.5]).values().tolist()
     [2.5, None, -1.0, 2.5]
     """
-    if hasattr(labels, "detach"):
-        labels = labels.detach().cpu().numpy()
-    y = labels if hasattr(labels, "dtype") else np.array(labels, dtype=object)
-    masked = one_per_node(y.mask) if isinstance(y, np.ma.MaskedArray) else False
-    y = one_per_node(np.asarray(y))
-    if y.ndim != 1:
-        raise DatasetError(f"numbers must be one per node, [N]; got {list(y.shape)}")
+    y, masked = _entries(labels)
     if y.dtype.kind in "OU":
         y = np.array([one if one == -1 or is_known(one) else np.nan for one in y.tolist()], object)
     try:
@@ -205,6 +192,19 @@ def one_per_node(labels: Any) -> Any:
     """Return labels as they are, but a column [N, 1] as [N]."""
     shape: tuple[int, ...] = getattr(labels, "shape", ())
     return labels[:, 0] if len(shape) == 2 and shape[1] == 1 else labels
+
+
+def _entries(labels: Any) -> tuple[NDArray[Any], Any]:
+    """Return labels as an array with an entry per node, and which of them are masked [N]."""
+    if hasattr(labels, "detach"):
+        labels = labels.detach().cpu().numpy()
+    # A list is read item by item: NumPy would turn 1 and "1" into the same string.
+    y = labels if hasattr(labels, "dtype") else np.array(labels, dtype=object)
+    masked = one_per_node(y.mask) if isinstance(y, np.ma.MaskedArray) else False
+    y = one_per_node(np.asarray(y))
+    if y.ndim != 1:
+        raise DatasetError(f"labels must have one entry per node, [N]; got {list(y.shape)}")
+    return y, masked
 
 
 def _plain(kept: NDArray[Any]) -> NDArray[Any]:

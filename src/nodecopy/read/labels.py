@@ -88,18 +88,6 @@ class Labelling:
     suggested: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     target: str = "class"
 
-    @property
-    def values(self) -> NDArray[Any]:
-        """The label of each node: a string, None where unknown; or a number, NaN where it is."""
-        if self.target == "number":
-            return np.append(self.classes.astype(np.float64), np.nan)[self.labels]
-        return np.array([*self.class_names, None], object)[self.labels]
-
-    @property
-    def class_names(self) -> tuple[str, ...]:
-        """The classes as strings [K]."""
-        return tuple(map(str, self.classes.tolist()))
-
 
 def load_labels(
     db: Database, labels: PathLike | Sequence[PathLike] | None, nodes: Sequence[NodeTable] = ()
@@ -366,11 +354,7 @@ def _number_labelling(db: Database, num_nodes: int, sql: str, column: str | None
     minus = db.value("SELECT count(*) FROM labels WHERE written IN ('-1', '-1.0')")
     if minus and not negative:
         notes.append(f"-1 counts as empty in {counted(minus, 'row')}, as no other is negative")
-    suggested = np.zeros(0, np.int64)
-    if CHOSEN in db.types("labels"):
-        asked = f"SELECT i FROM known JOIN nodes USING (id) WHERE {CHOSEN} = {quoted(SUGGESTED)}"
-        suggested = db.arrays(asked)["i"].astype(np.int64)
-    return Labelling(labels, classes, tuple(notes), suggested, "number")
+    return Labelling(labels, classes, tuple(notes), _suggested(db), "number")
 
 
 def _check_ids(db: Database, name: str) -> None:

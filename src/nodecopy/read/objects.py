@@ -93,9 +93,8 @@ def read_problem(
         labels = _labels(graph, problem, y, column, target)
     features, made, texts = problem.features, problem.encoder, problem.texts
     if columns:
-        given = labels.values().astype(float) if target == "number" else labels.values()
-        places = problem.node_types, given, nodes.kept
-        columns, held = without_labels(columns, *places, target=target)
+        places = problem.node_types, labels.values(), nodes.kept
+        columns, held = without_labels(columns, *places, target)
         if held or features is None:
             features, made, texts = encode_columns(columns, problem.node_types, encoder)
         if fitted is None:
