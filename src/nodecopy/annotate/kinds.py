@@ -109,7 +109,7 @@ class Kind:
 
     def explained(self, why: Any, fit: Fit) -> dict[str, Any]:
         """Return what an explanation explains."""
-        raise NotImplementedError
+        return fit.result.words.evidence(why)
 
     def estimate(self, fit: Fit) -> tuple[float, float, float] | None:
         """Return the estimated quality and its interval; None where no label was held out."""
@@ -286,10 +286,6 @@ class NumberAnswers(Kind):
             words += f", with {result.coverage:.0%} from {number(ends[0])} to {number(ends[1])}"
         return {"predicted": words}
 
-    def explained(self, why: Any, fit: Fit) -> dict[str, Any]:
-        """Return the number that is explained."""
-        return {"value": why.value, "mean": why.mean, "multiplies": why.multiplies}
-
     def estimate(self, fit: Fit) -> tuple[float, float, float] | None:
         """Return the mean absolute error and its interval."""
         error = None if fit.result is None else fit.result.estimate
@@ -395,7 +391,7 @@ class TagAnswers(Kind):
 
     def explained(self, why: Any, fit: Fit) -> dict[str, Any]:
         """Return the tag that is explained, and whether the node has it, rather than not."""
-        evidence: dict[str, Any] = fit.result.words.evidence(why)
+        evidence = super().explained(why, fit)
         tag = fit.result.tags.names[evidence["tag"]]
         return evidence | {"tag": 1 + fit.labels.named.index(tag)}
 

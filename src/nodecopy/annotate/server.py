@@ -14,6 +14,7 @@ import os
 import secrets
 import socket
 import threading
+from contextlib import suppress
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -304,10 +305,8 @@ def _finish(session: Session) -> None:
     """Begin to write the folder; the state says when it is done, or why it is not."""
 
     def write() -> None:
-        try:
+        with suppress(NodecopyError):  # the state says why
             session.finish()
-        except NodecopyError:
-            return  # the state says why
 
     if session.state()["finish"]["state"] != "writing":
         threading.Thread(target=write, name="finish").start()

@@ -49,6 +49,7 @@ _STARTS = {
 }
 _OTHERS = {"Pajek", "UCINET", "Matrix Market", "KONECT with two node types (bip)", "DOT"}
 _ANY_CASE = re.IGNORECASE | re.DOTALL
+_NUMBER = re.compile(r"[+-]?[\d., ']*\d[\d., ']*([eE][+-]?\d+)?")
 _NESTED = re.compile(r"\]$|^(STRUCT|MAP|UNION)\b")
 _COMMENT = re.compile(r'[#%][ \t].*|[#%]?|"?sep=.?"?', re.IGNORECASE)
 
@@ -333,7 +334,7 @@ def _named(
     if header is None:
         named = not set(first).isdisjoint(set(chosen or ()) - {*numbers})
         numbered = not set(numbers).isdisjoint(chosen or ())
-        words = not (numbered or any(map(_is_number, filter(None, first))))
+        words = not (numbered or any(map(_NUMBER.fullmatch, first)))
         sure = role.is_header(first) or named
         header = sure or (words and _names_columns(db, table, role))
         if header and not (sure or table.header or db.known_ids):
@@ -371,10 +372,6 @@ def _names_columns(db: Database, table: TextTable, role: TableRole) -> bool:
     ((total, alike),) = db.attempt(counts) or [(0, 0)]
     known = f"SELECT count(*) FROM ({db.known_ids}) WHERE id IN ({some})"
     return total > 1 and alike == 1 and not (db.known_ids and db.value(known))
-
-
-def _is_number(cell: str) -> bool:
-    return cell == "" or re.fullmatch(r"[+-]?[\d., ']*\d[\d., ']*([eE][+-]?\d+)?", cell) is not None
 
 
 def _sniffed(
