@@ -184,8 +184,7 @@ class ClassAnswers(Kind):
 
     def drawn(self, fit: Fit, nodes: NDArray[np.int64]) -> Drawn:
         """Return predicted classes and confidence of nodes."""
-        p = fit.result.probabilities
-        p = p[np.minimum(nodes, len(p) - 1)]
+        p = fit.result.probabilities[nodes]
         return fit.result.classes[p.argmax(1)], p.max(1).round(4)
 
     def prediction(
@@ -271,8 +270,7 @@ class NumberAnswers(Kind):
     def drawn(self, fit: Fit, nodes: NDArray[np.int64]) -> Drawn:
         """Return the ranges of predicted numbers; all are drawn as sure."""
         result: NumberResult = fit.result
-        values = result.values[np.minimum(nodes, len(result.values) - 1)]
-        return result.words.ranges_of(values), np.ones(len(nodes))
+        return result.words.ranges_of(result.values[nodes]), np.ones(len(nodes))
 
     def prediction(
         self, fit: Fit, node: int, label: str | None, named: Sequence[str]
@@ -353,7 +351,7 @@ class TagAnswers(Kind):
     def drawn(self, fit: Fit, nodes: NDArray[np.int64]) -> Drawn:
         """Return the clearest of the tags that are predicted for nodes, and its probability."""
         result, named = fit.result, fit.labels.named
-        p = result.probabilities[np.minimum(nodes, len(result.probabilities) - 1)]
+        p = result.probabilities[nodes]
         clearest, some = result.clearest(p), result.predicted(p).any(1)
         places = np.array([1 + named.index(tag) for tag in result.tags.names])
         sure = np.where(some, p[np.arange(len(p)), clearest], none_of(p))

@@ -214,7 +214,8 @@ def predictions_of(
     sizes = list(table.node_types.values()) or [len(table.ids)]
     predicted, confidence = np.full(len(nodes), -1), np.zeros(len(nodes))
     if fit.result is not None:
-        predicted, confidence = KINDS[fit.result.target].drawn(fit, nodes)
+        own = np.minimum(nodes, sizes[0] - 1)  # any node in the place of those of other types
+        predicted, confidence = KINDS[fit.result.target].drawn(fit, own)
     node_type = np.searchsorted(np.cumsum(sizes), nodes, side="right")
     return (
         np.where(node_type, -1 - node_type, predicted).tolist(),

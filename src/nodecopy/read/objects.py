@@ -162,8 +162,8 @@ def _read_nodes(
             f"the nodes of the edge list are {_listed(problem.ids)}, and {what} is an array: "
             f"which row is whose? Give {what} as a pandas object whose index has these names"
         )
+    types = None if encoder is None else encoder.types
     if X is None and is_networkx(graph) and attributes:
-        types = None if encoder is None else encoder.types
         columns = columns_of_attributes([graph.nodes[node] for node in graph], types)
         return ReadNodes(problem, {} if columns is None else {"": columns})
     if X is None and hasattr(graph, "edge_index"):
@@ -178,7 +178,6 @@ def _read_nodes(
     order = _row_order(X, problem)
     frame = X if order is None else X.iloc[order]
     if encoder is not None or not is_plain_frame(frame):
-        types = None if encoder is None else encoder.types
         return ReadNodes(problem, {"": columns_of_frame(frame, types)})
     matrix, titles = frame.to_numpy(), tuple(map(str, X.columns))
     problem = replace(problem, features=matrix, columns=titles)

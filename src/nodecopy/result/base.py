@@ -38,6 +38,7 @@ from nodecopy.problem.problem import Problem
 from nodecopy.problem.stored import StoredNodes
 from nodecopy.read.inspection import Inspection, inspect_dataset
 from nodecopy.result.tables import (
+    CONFIDENCE,
     KNOWN,
     PREDICTED,
     Columns,
@@ -154,7 +155,15 @@ class Result:
 
     def predicted_columns(self, nodes: NDArray[np.int64]) -> Columns:
         """Return what lists say is predicted for nodes; empty for nodes without a target."""
-        raise NotImplementedError
+        own = nodes < len(self.labels)
+        at = np.where(own, nodes, 0)
+        columns = self.table(self.given, at, self.posterior.take(at)).columns()
+        result: Columns = {}
+        for name, column in columns.items():
+            if (short := name.split("_")[0]) in (PREDICTED, CONFIDENCE, "low", "high"):
+                missing = np.nan if column.dtype.kind == "f" else ""
+                result[short] = np.where(own, column, missing)
+        return result
 
     @property
     def suspect_labels(self) -> Any:

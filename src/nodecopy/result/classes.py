@@ -15,7 +15,7 @@ from nodecopy.core.saving import savable
 from nodecopy.problem.problem import Problem
 from nodecopy.result.base import Result
 from nodecopy.result.class_words import ClassWords
-from nodecopy.result.tables import CONFIDENCE, PREDICTED, ClassPredictions, Columns
+from nodecopy.result.tables import ClassPredictions
 from nodecopy.stack.held_out import HeldOut
 from nodecopy.stack.stacked import FittedClassStack
 from nodecopy.trust.accuracy import (
@@ -247,16 +247,6 @@ class ClassResult(Result):
         sets = None if self.held_out is None else self.sets(None, posterior.probabilities)
         known, k, limit = given.labels[nodes], self.classes, self.max_novelty
         return ClassPredictions(*start, known, k, posterior, sets, self.coverage, novelty, limit)
-
-    def predicted_columns(self, nodes: NDArray[np.int64]) -> Columns:
-        """Return the predicted class and its confidence."""
-        p, names = self.probabilities, np.array([*self.given.class_names, ""], object)
-        own = nodes < len(p)
-        rows = p[np.where(own, nodes, 0)]
-        return {
-            PREDICTED: names[np.where(own, rows.argmax(1), -1)],
-            CONFIDENCE: np.where(own, rows.max(1), np.nan),
-        }
 
     def check_posterior(self, posterior: Posterior, num_labels: int) -> None:
         """Raise ValueError unless predictions are probabilities of all classes."""

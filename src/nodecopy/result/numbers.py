@@ -14,7 +14,7 @@ from nodecopy.problem.problem import Problem
 from nodecopy.regressors import NumberPosterior
 from nodecopy.result.base import Result
 from nodecopy.result.number_words import NumberWords
-from nodecopy.result.tables import PREDICTED, Columns, NumberPredictions
+from nodecopy.result.tables import NumberPredictions
 from nodecopy.stack.numbers import FittedNumberStack
 from nodecopy.trust.label_errors import SuspectLabels
 from nodecopy.trust.number_explanation import NumberExplainer
@@ -139,16 +139,6 @@ class NumberResult(Result):
         known, values = self.known_values(given, nodes), self.model.scale.inverse(posterior.values)
         intervals = None if self.held_out is None else self.intervals(None, posterior)
         return NumberPredictions(*start, known, values, intervals, self.coverage)
-
-    def predicted_columns(self, nodes: NDArray[np.int64]) -> Columns:
-        """Return the predicted number, and its interval where there is one."""
-        own = nodes < len(self.values)
-        at = np.where(own, nodes, 0)
-        columns: Columns = {PREDICTED: np.where(own, self.values[at], np.nan)}
-        if self.held_out is not None:
-            low, high = self.intervals(None, self.posterior.take(at)).T
-            columns |= {"low": np.where(own, low, np.nan), "high": np.where(own, high, np.nan)}
-        return columns
 
     def check_posterior(self, posterior: NumberPosterior, num_labels: int) -> None:
         """Raise ValueError unless predictions are finite numbers."""

@@ -117,11 +117,7 @@ class ClassPredictions(Predictions):
             columns[f"set_{100 * self.coverage:.10g}"] = cells
         if self.novelty is not None:
             columns["novelty"] = self.novelty[rows]
-        columns |= {
-            "entropy": posterior.entropy,
-            "mutual_information": posterior.mutual_information,
-        }
-        return columns | {f"p_{value}": p[:, k] for k, value in enumerate(values)}
+        return columns | _probabilities(posterior, values)
 
     def _abstains(self, rows: slice) -> NDArray[np.bool_] | bool:
         """Tell for which nodes nothing is predicted, as they are likely of no known class."""
@@ -187,12 +183,14 @@ class TagPredictions(Predictions):
             cells[0][:] = [split_tags(one) if one else None for one in known]
             cells[1][:] = predicted
         columns = super().columns(rows) | {KNOWN: cells[0], PREDICTED: cells[1]}
-        columns |= {
-            "entropy": posterior.entropy,
-            "mutual_information": posterior.mutual_information,
-        }
-        p = posterior.probabilities
-        return columns | {f"p_{name}": p[:, t] for t, name in enumerate(self.names.tolist())}
+        return columns | _probabilities(posterior, self.names.tolist())
+
+
+def _probabilities(posterior: Posterior | TagPosterior, names: Sequence[Any]) -> Columns:
+    """Return the columns that say how sure predictions are, and those of classes or tags."""
+    p, shared = posterior.probabilities, posterior.mutual_information
+    columns: Columns = {"entropy": posterior.entropy, "mutual_information": shared}
+    return columns | {f"p_{name}": p[:, k] for k, name in enumerate(names)}
 
 
 def set_cells(

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from nodecopy.core.errors import ModelError, unknown_name
 from nodecopy.core.machine import torch_defaults
 from nodecopy.core.saving import savable
-from nodecopy.features.tag_values import Tags, enough_tags, join_tags, tags_of
+from nodecopy.features.tag_values import Tags, enough_tags, tags_of
 from nodecopy.problem.problem import Problem
 from nodecopy.result.base import Result
-from nodecopy.result.tables import PREDICTED, Columns, TagPredictions
+from nodecopy.result.tables import Columns, TagPredictions
 from nodecopy.result.tag_words import TagWords, none_of
 from nodecopy.stack.tags import FittedTags, HeldOutTags, TagPosterior
 from nodecopy.trust.components import ComponentScore, component_scores
@@ -150,13 +150,6 @@ class TagResult(Result):
         labels = given.labels[nodes] if given.target == self.target else -1
         known = np.broadcast_to(values[labels], len(p))
         return TagPredictions(*start, known, self.names, posterior, self.predicted(p))
-
-    def predicted_columns(self, nodes: NDArray[np.int64]) -> Columns:
-        """Return the predicted tags."""
-        own = nodes < len(self.probabilities)
-        rows = self.predicted()[np.where(own, nodes, 0)]
-        cells = [join_tags(self.names[row]) for row in rows]
-        return {PREDICTED: np.where(own, np.array(cells, object), "")}
 
     def explanations(self, nodes: Sequence[int], tag: str | None = None) -> list[Explanation]:
         """Return why nodes have a tag or not, given their numbers.
