@@ -110,7 +110,7 @@ def are_numbers(values: NDArray[np.float64]) -> bool:
 
 
 def training_labels(data: Any, num_nodes: int, unknown: float = -1) -> NDArray[Any]:
-    """Return the labels of a PyTorch Geometric Data, hidden outside its training mask [N]."""
+    """Return the labels of a Data of PyTorch Geometric, hidden outside its mask [N] or [N, T]."""
     labels, mask = (getattr(data, name, None) for name in ("y", "train_mask"))
     if labels is None:
         raise ModelError(f"y is missing: one label per node, {UNKNOWN_LABELS}")
@@ -121,13 +121,13 @@ def training_labels(data: Any, num_nodes: int, unknown: float = -1) -> NDArray[A
             "(y=data.y learns from all)"
         )
     labels, mask = one_per_node(to_matrix(labels)), to_matrix(mask)
-    if not labels.shape == mask.shape == (num_nodes,):
+    if not labels.shape[:1] == mask.shape == (num_nodes,):
         raise ModelError(
             f"y and train_mask must have one entry per node, [{num_nodes}]; got "
             f"{list(labels.shape)} and {list(mask.shape)}: of several splits choose one, "
             "data.train_mask[:, 0]"
         )
-    return np.where(mask.astype(bool), labels, unknown)
+    return np.where(mask.astype(bool), labels.T, unknown).T
 
 
 def check_classes(classes: NDArray[Any]) -> None:

@@ -167,17 +167,12 @@ class TextModel:
     @contextmanager
     def _store(self) -> Iterator[_Store]:
         """Open the vectors that are kept; in memory where they cannot be."""
-        place = ":memory:"
-        if self.kept:
-            folder = cache_folder()
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-                place = str(folder / f"embeddings-{self.digest[:16]}.sqlite")
-            except OSError as error:
-                warnings.warn(f"embeddings are not kept: {error}", stacklevel=2)
+        place = cache_folder() / f"embeddings-{self.digest[:16]}.sqlite"
         try:
-            store = _Store(place)
-        except sqlite3.Error as error:
+            if self.kept:
+                place.parent.mkdir(parents=True, exist_ok=True)
+            store = _Store(str(place) if self.kept else ":memory:")
+        except (OSError, sqlite3.Error) as error:
             warnings.warn(f"embeddings are not kept: {place}: {error}", stacklevel=2)
             store = _Store(":memory:")
         with closing(store.rows):

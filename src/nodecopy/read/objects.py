@@ -128,13 +128,7 @@ def _tags(graph: Any, y: Any) -> Any:
         return written_tags(y)
     if isinstance(graph, Problem):
         return None if graph.target == "tags" else written_tags(graph.label_values)
-    own, mask = getattr(graph, "y", None), getattr(graph, "train_mask", None)
-    if own is None or mask is None:
-        raise ModelError(
-            "y is missing: the tags of each node; of a Data, data.y [N, T] and data.train_mask"
-        )
-    matrix = to_matrix(own).astype(np.float64)
-    return written_tags(np.where(to_matrix(mask).astype(bool)[:, None], matrix, np.nan))
+    return written_tags(training_labels(graph, getattr(graph, "num_nodes", 0), np.nan))
 
 
 def _read_nodes(
