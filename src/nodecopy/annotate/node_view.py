@@ -148,9 +148,8 @@ def explained(table: Problem, node: int, fit: Fit, around: Sequence[str]) -> dic
     """Return why a node has its class; nodes around it, by id, are named by their place."""
     (why,) = fit.named.explanations([node])
     places = {id: at for at, id in enumerate(around)}
-    place = lambda other: places.get(str(table.ids[other]), -1)  # noqa: E731
     shown = KINDS[fit.result.target].explained(why, fit)
-    return shown | evidence_block(why, place, table.title)
+    return shown | evidence_block(why, lambda at: places.get(str(table.ids[at]), -1), table.title)
 
 
 class NodeMap:

@@ -236,8 +236,7 @@ def _without_fitted(db: Database, sources: Sequence[NodeTable]) -> list[str]:
         )
     notes = []
     for source in sources:
-        count = db.value(f"SELECT count(*) FROM {source.name} WHERE id IN ({db.fitted_ids})")
-        db.run(f"DELETE FROM {source.name} WHERE id IN ({db.fitted_ids})")
+        count = db.value(f"DELETE FROM {source.name} WHERE id IN ({db.fitted_ids})")
         rows = f"{source.table.path.name}: {counted(count, 'row')} of nodes of the fit"
         notes += [f"{rows}: their columns stay as they were"] if count else []
     return notes
