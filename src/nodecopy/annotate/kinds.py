@@ -109,7 +109,7 @@ class Kind:
 
     def explained(self, why: Any, fit: Fit) -> dict[str, Any]:
         """Return what an explanation explains."""
-        raise NotImplementedError
+        return fit.result.words.evidence(why)
 
     def estimate(self, fit: Fit) -> tuple[float, float, float] | None:
         """Return the estimated quality and its interval; None where no label was held out."""
@@ -184,8 +184,7 @@ class ClassAnswers(Kind):
 
     def drawn(self, fit: Fit, nodes: NDArray[np.int64]) -> Drawn:
         """Return predicted classes and confidence of nodes."""
-        p = fit.result.probabilities
-        p = p[np.minimum(nodes, len(p) - 1)]
+        p = fit.result.probabilities[nodes]
         return fit.result.classes[p.argmax(1)], p.max(1).round(4)
 
     def prediction(
@@ -258,8 +257,7 @@ class NumberAnswers(Kind):
         """Return ranges of like numbers."""
         if fit.result is None:
             return ["any number"] if answers.labels else []
-        ranges: list[str] = fit.result.words.sections()["classes"]["names"]
-        return ranges
+        return fit.result.words.sections()["classes"]["names"]
 
     def drawn_known(self, fit: Fit, answers: Answers) -> dict[str, int]:
         """Return the range of each number."""
@@ -272,8 +270,7 @@ class NumberAnswers(Kind):
     def drawn(self, fit: Fit, nodes: NDArray[np.int64]) -> Drawn:
         """Return the ranges of predicted numbers; all are drawn as sure."""
         result: NumberResult = fit.result
-        values = result.values[np.minimum(nodes, len(result.values) - 1)]
-        return result.words.ranges_of(values), np.ones(len(nodes))
+        return result.words.ranges_of(result.values[nodes]), np.ones(len(nodes))
 
     def prediction(
         self, fit: Fit, node: int, label: str | None, named: Sequence[str]
@@ -286,10 +283,6 @@ class NumberAnswers(Kind):
             ends = result.intervals(None, result.posterior.take(np.array([node])))[0]
             words += f", with {result.coverage:.0%} from {number(ends[0])} to {number(ends[1])}"
         return {"predicted": words}
-
-    def explained(self, why: Any, fit: Fit) -> dict[str, Any]:
-        """Return the number that is explained."""
-        return {"value": why.value, "mean": why.mean, "multiplies": why.multiplies}
 
     def estimate(self, fit: Fit) -> tuple[float, float, float] | None:
         """Return the mean absolute error and its interval."""
@@ -358,7 +351,7 @@ class TagAnswers(Kind):
     def drawn(self, fit: Fit, nodes: NDArray[np.int64]) -> Drawn:
         """Return the clearest of the tags that are predicted for nodes, and its probability."""
         result, named = fit.result, fit.labels.named
-        p = result.probabilities[np.minimum(nodes, len(result.probabilities) - 1)]
+        p = result.probabilities[nodes]
         clearest, some = result.clearest(p), result.predicted(p).any(1)
         places = np.array([1 + named.index(tag) for tag in result.tags.names])
         sure = np.where(some, p[np.arange(len(p)), clearest], none_of(p))
@@ -396,7 +389,7 @@ class TagAnswers(Kind):
 
     def explained(self, why: Any, fit: Fit) -> dict[str, Any]:
         """Return the tag that is explained, and whether the node has it, rather than not."""
-        evidence: dict[str, Any] = fit.result.words.evidence(why)
+        evidence = super().explained(why, fit)
         tag = fit.result.tags.names[evidence["tag"]]
         return evidence | {"tag": 1 + fit.labels.named.index(tag)}
 

@@ -148,9 +148,8 @@ def explained(table: Problem, node: int, fit: Fit, around: Sequence[str]) -> dic
     """Return why a node has its class; nodes around it, by id, are named by their place."""
     (why,) = fit.named.explanations([node])
     places = {id: at for at, id in enumerate(around)}
-    place = lambda other: places.get(str(table.ids[other]), -1)  # noqa: E731
     shown = KINDS[fit.result.target].explained(why, fit)
-    return shown | evidence_block(why, place, table.title)
+    return shown | evidence_block(why, lambda at: places.get(str(table.ids[at]), -1), table.title)
 
 
 class NodeMap:
@@ -214,7 +213,8 @@ def predictions_of(
     sizes = list(table.node_types.values()) or [len(table.ids)]
     predicted, confidence = np.full(len(nodes), -1), np.zeros(len(nodes))
     if fit.result is not None:
-        predicted, confidence = KINDS[fit.result.target].drawn(fit, nodes)
+        own = np.minimum(nodes, sizes[0] - 1)  # any node in the place of those of other types
+        predicted, confidence = KINDS[fit.result.target].drawn(fit, own)
     node_type = np.searchsorted(np.cumsum(sizes), nodes, side="right")
     return (
         np.where(node_type, -1 - node_type, predicted).tolist(),

@@ -14,6 +14,7 @@ import os
 import secrets
 import socket
 import threading
+from contextlib import suppress
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -74,12 +75,9 @@ class Served:
     """
 
     def __init__(self, session: Session, port: int = 0) -> None:
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
-            self._socket.bind((ADDRESS, port))
-            self._socket.listen()
+            self._socket = socket.create_server((ADDRESS, port))
         except OSError as error:
-            self._socket.close()
             raise InputError(
                 f"cannot listen on port {port}: {error}; --port 0 takes any"
             ) from error
@@ -138,8 +136,7 @@ def create_app(session: Session, token: str, port: int) -> ASGIApp:
 
     def page(request: Request) -> Response:
         html, rules = label_page()
-        headers = {"Content-Security-Policy": rules}
-        return Response(html, media_type="text/html", headers=headers)
+        return HTMLResponse(html, headers={"Content-Security-Policy": rules})
 
     def report(request: Request) -> Response:
         file, line = session.folder / REPORT, incomplete_run(session.folder)
@@ -304,10 +301,8 @@ def _finish(session: Session) -> None:
     """Begin to write the folder; the state says when it is done, or why it is not."""
 
     def write() -> None:
-        try:
+        with suppress(NodecopyError):  # the state says why
             session.finish()
-        except NodecopyError:
-            return  # the state says why
 
     if session.state()["finish"]["state"] != "writing":
         threading.Thread(target=write, name="finish").start()

@@ -360,11 +360,6 @@ class Session:
         """Return the labels by id, without those of nodes that have gone from the tables."""
         return {id: label for id, label in self.answers.labels.items() if id in self._number}
 
-    def _known(self) -> dict[int, int]:
-        """Return the place of the label of each labelled node, by its number."""
-        place = {name: k for k, name in enumerate(self._kind.names(self.answers))}
-        return {self._number[id]: place[name] for id, name in self._labels().items()}
-
     def _drawn_known(self) -> dict[int, int]:
         """Return as what each labelled node is drawn, by its number."""
         drawn = self._kind.drawn_known(self._fit, self.answers)
@@ -390,16 +385,17 @@ class Session:
             self._refit()
 
     def _refit(self) -> None:
-        classes = np.full(len(self._number), -1, np.int64)
-        for node, number in self._known().items():
-            classes[node] = number
+        names, classes = self._kind.names(self.answers), np.full(len(self._number), -1, np.int64)
+        place = {name: k for k, name in enumerate(names)}
+        for id, name in self._labels().items():
+            classes[self._number[id]] = place[name]
         suggested = [id for id, why in self.answers.chosen.items() if why == SUGGESTED]
         parts = (
             [self._number[id] for id in ids if id in self._number]
             for ids in (self.answers.excluded(), suggested)
         )
         excluded, chosen = (np.array(nodes, np.int64) for nodes in parts)
-        both = tuple(self._kind.names(self.answers)), tuple(self.answers.classes)
+        both = tuple(names), tuple(self.answers.classes)
         self._refitter.ask(Labels(self._version, classes, excluded, chosen, *both))
 
     def _say(self, doing: str) -> None:

@@ -180,6 +180,7 @@ class Processes(_Remote):
         if getattr(sys.modules["__main__"], "__file__", "") == "<stdin>":
             raise _not_started()
         self._folder = tempfile.TemporaryDirectory(prefix="nodecopy-")
+        self._started = Path(self._folder.name, "started")  # by which a worker tells that it did
         self._pool = self._new_pool()
         return self
 
@@ -194,11 +195,6 @@ class Processes(_Remote):
     def _new_pool(self) -> ProcessPoolExecutor:
         context = multiprocessing.get_context("spawn")
         return ProcessPoolExecutor(self.workers, context, _start_worker, (self._started,))
-
-    @property
-    def _started(self) -> Path:
-        """The file by which a worker tells that it started."""
-        return Path(self._folder.name, "started")
 
     def _send(self, value: Any) -> Path:
         path = Path(self._folder.name, f"{len(os.listdir(self._folder.name))}.pickle")

@@ -36,8 +36,7 @@ def kept(owner: Any, name: str, make: Callable[[], Value], *given: Hashable) -> 
     place = id(owner), name
     before = _KEPT.get(place)
     if before is not None and before[0] == given:
-        value: Value = before[1]
-        return value
+        return before[1]
     if before is None:
         weakref.finalize(owner, _KEPT.pop, place, None)
     value = make()

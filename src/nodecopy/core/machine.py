@@ -65,25 +65,27 @@ def one_thread(*, always: bool = False) -> Iterator[None]:
     if "OMP_NUM_THREADS" in os.environ and not always:
         yield
         return
-    import torch
     from threadpoolctl import threadpool_limits
 
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)  # also of the MKL inside torch, which threadpoolctl does not see
-    try:
-        with threadpool_limits(1):
-            yield
-    finally:
-        torch.set_num_threads(before)
+    with _torch_threads(1), threadpool_limits(1):
+        yield
 
 
 @contextmanager
 def all_threads() -> Iterator[None]:
     """Compute on all cores, or on as many as the user's OMP_NUM_THREADS says; then restore."""
+    asked = int(_ASKED) if _ASKED.isdecimal() else 0
+    with _torch_threads(asked or available_cores()):
+        yield
+
+
+@contextmanager
+def _torch_threads(count: int) -> Iterator[None]:
+    """Set torch's threads, those of the MKL inside it too, which threadpoolctl does not see."""
     import torch
 
     before = torch.get_num_threads()
-    torch.set_num_threads(int(_ASKED) if _ASKED.isdecimal() and int(_ASKED) else available_cores())
+    torch.set_num_threads(count)
     try:
         yield
     finally:

@@ -35,13 +35,10 @@ def stages(progress: Progress | None, shares: Sequence[float]) -> list[Progress 
         return [None] * len(shares)
     report, whole = progress, sum(shares)
 
-    def stage(before: float, share: float) -> Progress:
-        def at(done: int, total: int) -> None:
-            report(round(_PARTS * (before + share * done / max(total, 1)) / whole), _PARTS)
+    def at(before: float, share: float, done: int, total: int) -> None:
+        report(round(_PARTS * (before + share * done / max(total, 1)) / whole), _PARTS)
 
-        return at
-
-    return [stage(sum(shares[:i]), share) for i, share in enumerate(shares)]
+    return [partial(at, sum(shares[:i]), share) for i, share in enumerate(shares)]
 
 
 @contextmanager

@@ -180,12 +180,13 @@ def without_labels(
     Args:
         columns: see `encode_columns`.
         node_types: see `encode_columns`.
-        labels: of each node, None where it is unknown; of numbers, NaN [N].
+        labels: of each node, None where it is unknown [N].
         kept: names of columns that stay whatever they hold.
         target: what labels are, see `nodecopy.problem.problem.Problem`.
     """
     kinds: dict[str, Any] = {"tags": columns_with_tags, "number": NodeColumns.holding_numbers}
     holding = kinds.get(target, NodeColumns.holding)
+    labels = labels.astype(np.float64) if target == "number" else labels
     others, spanned = dict(columns), spans(node_types)
     left_out: dict[str, ColumnType] = {}
     for node_type, own in columns.items():

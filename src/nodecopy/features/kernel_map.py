@@ -124,8 +124,7 @@ class FittedKernelMap:
         gap = self.comparable(np.asarray(a, np.float64)) - self.comparable(
             np.asarray(b, np.float64)
         )
-        result: NDArray[np.float64] = np.exp(-(gap * gap).sum(1) / (2 * max(gap.shape[1], 1)))
-        return result
+        return np.exp(-(gap * gap).sum(1) / (2 * max(gap.shape[1], 1)))
 
     def comparable(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return columns without units [n, D]."""
@@ -221,5 +220,4 @@ class MappedRows:
 def _kernel(x: NDArray[Real], z: NDArray[Real]) -> NDArray[Real]:
     """Return k(x, z) [n, m]."""
     squares = (x * x).sum(1)[:, None] + (z * z).sum(1) - 2 * x @ z.T
-    result: NDArray[Real] = np.exp(-np.maximum(squares, 0.0) / (2 * max(x.shape[1], 1)))
-    return result
+    return np.exp(-np.maximum(squares, 0.0) / (2 * max(x.shape[1], 1)))

@@ -50,14 +50,7 @@ def encode_labels(labels: Any, classes: NDArray[Any] | None = None) -> EncodedLa
     >>> encode_labels(["cat", None, "dog", "cat"])
     EncodedLabels(numbers=array([ 0, -1,  1,  0]), classes=array(['cat', 'dog'], dtype='<U3'))
     """
-    if hasattr(labels, "detach"):
-        labels = labels.detach().cpu().numpy()
-    # A list is read item by item: NumPy would turn 1 and "1" into the same string.
-    y = labels if hasattr(labels, "dtype") else np.array(labels, dtype=object)
-    masked = one_per_node(y.mask) if isinstance(y, np.ma.MaskedArray) else False
-    y = one_per_node(np.asarray(y))
-    if y.ndim != 1:
-        raise DatasetError(f"labels must have one entry per node, [N]; got {list(y.shape)}")
+    y, masked = _entries(labels)
     known = known_labels(y) & np.logical_not(masked)
     kept = _plain(y[known]) if y.dtype.kind == "O" else y[known]
     if kept.dtype.kind not in "biufU":
@@ -80,13 +73,7 @@ def encode_numbers(labels: Any) -> EncodedLabels:
     >>> encode_numbers([2.5, None, -1, 2.5]).values().tolist()
     [2.5, None, -1.0, 2.5]
     """
-    if hasattr(labels, "detach"):
-        labels = labels.detach().cpu().numpy()
-    y = labels if hasattr(labels, "dtype") else np.array(labels, dtype=object)
-    masked = one_per_node(y.mask) if isinstance(y, np.ma.MaskedArray) else False
-    y = one_per_node(np.asarray(y))
-    if y.ndim != 1:
-        raise DatasetError(f"numbers must be one per node, [N]; got {list(y.shape)}")
+    y, masked = _entries(labels)
     if y.dtype.kind in "OU":
         y = np.array([one if one == -1 or is_known(one) else np.nan for one in y.tolist()], object)
     try:
@@ -123,7 +110,7 @@ def are_numbers(values: NDArray[np.float64]) -> bool:
 
 
 def training_labels(data: Any, num_nodes: int, unknown: float = -1) -> NDArray[Any]:
-    """Return the labels of a PyTorch Geometric Data, hidden outside its training mask [N]."""
+    """Return the labels of a Data of PyTorch Geometric, hidden outside its mask [N] or [N, T]."""
     labels, mask = (getattr(data, name, None) for name in ("y", "train_mask"))
     if labels is None:
         raise ModelError(f"y is missing: one label per node, {UNKNOWN_LABELS}")
@@ -134,13 +121,13 @@ def training_labels(data: Any, num_nodes: int, unknown: float = -1) -> NDArray[A
             "(y=data.y learns from all)"
         )
     labels, mask = one_per_node(to_matrix(labels)), to_matrix(mask)
-    if not labels.shape == mask.shape == (num_nodes,):
+    if not labels.shape[:1] == mask.shape == (num_nodes,):
         raise ModelError(
             f"y and train_mask must have one entry per node, [{num_nodes}]; got "
             f"{list(labels.shape)} and {list(mask.shape)}: of several splits choose one, "
             "data.train_mask[:, 0]"
         )
-    return np.where(mask.astype(bool), labels, unknown)
+    return np.where(mask.astype(bool), labels.T, unknown).T
 
 
 def check_classes(classes: NDArray[Any]) -> None:
@@ -205,6 +192,19 @@ def one_per_node(labels: Any) -> Any:
     """Return labels as they are, but a column [N, 1] as [N]."""
     shape: tuple[int, ...] = getattr(labels, "shape", ())
     return labels[:, 0] if len(shape) == 2 and shape[1] == 1 else labels
+
+
+def _entries(labels: Any) -> tuple[NDArray[Any], Any]:
+    """Return labels as an array with an entry per node, and which of them are masked [N]."""
+    if hasattr(labels, "detach"):
+        labels = labels.detach().cpu().numpy()
+    # A list is read item by item: NumPy would turn 1 and "1" into the same string.
+    y = labels if hasattr(labels, "dtype") else np.array(labels, dtype=object)
+    masked = one_per_node(y.mask) if isinstance(y, np.ma.MaskedArray) else False
+    y = one_per_node(np.asarray(y))
+    if y.ndim != 1:
+        raise DatasetError(f"labels must have one entry per node, [N]; got {list(y.shape)}")
+    return y, masked
 
 
 def _plain(kept: NDArray[Any]) -> NDArray[Any]:

@@ -157,8 +157,7 @@ def row_normalised(features: FeatureMatrix) -> FeatureMatrix:
 def inverse_document_frequency(features: sp.csr_array[np.float32]) -> NDArray[np.float32]:
     """Return log((1 + N) / (1 + n_d)) of each column, n_d of the N nodes having it [D]."""
     counts = np.bincount(features.indices, minlength=features.shape[1])
-    rarity: NDArray[np.float32] = np.log((1 + features.shape[0]) / (1 + counts)).astype(np.float32)
-    return rarity
+    return np.log((1 + features.shape[0]) / (1 + counts)).astype(np.float32)
 
 
 def weighted_columns(

@@ -72,8 +72,7 @@ class MiniLM:
 
     @cached_property
     def _config(self) -> dict[str, Any]:
-        config: dict[str, Any] = json.loads((self.folder / "config.json").read_text())
-        return config
+        return json.loads((self.folder / "config.json").read_text())
 
     @cached_property
     def _weights(self) -> dict[str, Tensor]:

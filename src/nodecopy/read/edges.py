@@ -297,12 +297,12 @@ def build_graph(
 
     It is undirected. If edges have relations, or are directed, it keeps the edges of each relation.
     """
-    parts = [(rows.pairs, rows.weights)]
+    parts = [rows]
     if rows.relation is not None:
         places = [np.flatnonzero(rows.relation == k) for k in range(len(rows.relations))]
         w = rows.weights
-        parts = [(rows.pairs[at], None if w is None else w[at]) for at in places]
-    built = [_of_relation(num_nodes, *part, repeated, directed=directed) for part in parts]
+        parts = [EdgeRows(rows.pairs[at], None if w is None else w[at]) for at in places]
+    built = [_of_relation(num_nodes, part, repeated, directed=directed) for part in parts]
     graphs = [graph for graph, _ in built]
     changes = EdgeChanges(*map(sum, zip(*(changes for _, changes in built), strict=True)))
     if directed or rows.relation is not None:
@@ -333,19 +333,15 @@ class EdgeChanges(NamedTuple):
 
 
 def _of_relation(
-    num_nodes: int,
-    pairs: NDArray[np.integer],
-    weights: NDArray[np.float64] | None,
-    repeated: RepeatedEdges,
-    *,
-    directed: bool,
+    num_nodes: int, rows: EdgeRows, repeated: RepeatedEdges, *, directed: bool
 ) -> tuple[Graph, EdgeChanges]:
     """Return the simple graph of the rows of a relation, and what was dropped or added up.
 
     Of the two directions of an edge the larger weight counts.
     """
     policy: Duplicates = "sum" if repeated == "sum" else "merge"
-    graph = Graph.from_edges(num_nodes, pairs, weights, directed=True, duplicates=policy)
+    pairs = rows.pairs
+    graph = Graph.from_edges(num_nodes, pairs, rows.weights, directed=True, duplicates=policy)
     if graph.weights is not None and np.all(graph.weights == 1):  # they carry no information
         graph = Graph(graph.indptr, graph.indices, directed=True)
     loops, arcs = int(np.count_nonzero(pairs[:, 0] == pairs[:, 1])), graph.num_edges

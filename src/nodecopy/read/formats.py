@@ -49,6 +49,7 @@ _STARTS = {
 }
 _OTHERS = {"Pajek", "UCINET", "Matrix Market", "KONECT with two node types (bip)", "DOT"}
 _ANY_CASE = re.IGNORECASE | re.DOTALL
+_NUMBER = re.compile(r"[+-]?[\d., ']*\d[\d., ']*([eE][+-]?\d+)?")
 _NESTED = re.compile(r"\]$|^(STRUCT|MAP|UNION)\b")
 _COMMENT = re.compile(r'[#%][ \t].*|[#%]?|"?sep=.?"?', re.IGNORECASE)
 
@@ -186,12 +187,15 @@ def open_table(
         rows = sheet_rows(file, sheet, role)
         return _open_rows(db, Path(f"{file}#{rows.sheet}"), rows, role, chosen)
     text, notes = plain_text(file, db, lines=form == "text")
+    table: Table
     if form == "JSON":
-        return _open_json(db, file, text, notes, role, chosen)
-    if form in GRAPH_FORMATS:
+        table = _open_json(db, file, text, role, chosen)
+    elif form in GRAPH_FORMATS:
         rows = graph_rows(file, text.read_text("utf-8-sig"), form, role, db.graphs)
-        return _open_rows(db, file, rows._replace(notes=notes), role, chosen)
-    return _named(_open_text(db, file, text, notes, role), role, chosen, db)
+        table = _open_rows(db, file, rows, role, chosen)
+    else:
+        table = _named(_open_text(db, file, text, role), role, chosen, db)
+    return replace(table, notes=(*notes, *table.notes))
 
 
 def stem_of(path: PathLike) -> str:
@@ -251,12 +255,7 @@ def _open_typed(db: Database, path: Path, source: str, form: str) -> Table:
 
 
 def _open_json(
-    db: Database,
-    path: Path,
-    text: Path,
-    notes: tuple[str, ...],
-    role: TableRole,
-    chosen: Sequence[str] | None,
+    db: Database, path: Path, text: Path, role: TableRole, chosen: Sequence[str] | None
 ) -> Table:
     """Open JSON records, a line each or in an array; only numbers and booleans have types."""
     source = f"read_json({_sql_path(text)}, {_NO_FOLDERS}, sample_size = -1"
@@ -270,8 +269,7 @@ def _open_json(
         raise FormatError(f"{path} is not JSON of records such as {records}; is it complete?")
     types = [type if is_number(type) or type == "BOOLEAN" else "VARCHAR" for type in types]
     columns = ", ".join(map("{}: {}".format, map(quoted, names), map(quoted, types)))
-    table = _open_typed(db, path, f"{source}, columns = {{{columns}}})", "JSON")
-    return replace(table, notes=notes)
+    return _open_typed(db, path, f"{source}, columns = {{{columns}}})", "JSON")
 
 
 def _open_rows(
@@ -284,18 +282,13 @@ def _open_rows(
         cells = ("" if cell is None else str(cell) for cell in row)
         writer.writerow([re.sub(r"[\r\n\0]+", " ", cell) for cell in cells])
     text = copied([lines.getvalue()], db.folder)
-    table = _open_text(db, path, text, rows.notes, role, ",")
-    table = replace(table, unit="row", directed=rows.directed)
+    table = _open_text(db, path, text, role, ",")
+    table = replace(table, unit="row", directed=rows.directed, notes=rows.notes)
     return _named(table, role, chosen, db, rows.named)
 
 
 def _open_text(
-    db: Database,
-    path: Path,
-    text: Path,
-    notes: tuple[str, ...],
-    role: TableRole,
-    delimiter: str | None = None,
+    db: Database, path: Path, text: Path, role: TableRole, delimiter: str | None = None
 ) -> TextTable:
     """Open plain text: let DuckDB find its dialect, unless that is given, and its types."""
     skip, first = _first_line(text)
@@ -320,17 +313,8 @@ def _open_text(
             f"{path}: no separator in the first row, {shortened(first.strip())!r}; accepted: "
             f"{accepted}"
         )
-    table = TextTable(
-        path,
-        ("",) * len(types),
-        types,
-        "",
-        header,
-        notes=notes,
-        text=text,
-        delimiter=delimiter,
-        skip=skip,
-    )
+    names = ("",) * len(types)  # until the first row is looked at
+    table = TextTable(path, names, types, "", header, text=text, delimiter=delimiter, skip=skip)
     rows = db.in_order(f"SELECT * FROM {table.scan()} LIMIT 1")
     cells = tuple(cell or "" for cell in rows[0]) if rows else tuple(first.strip().split(delimiter))
     return replace(table, first_row=cells)
@@ -350,7 +334,7 @@ def _named(
     if header is None:
         named = not set(first).isdisjoint(set(chosen or ()) - {*numbers})
         numbered = not set(numbers).isdisjoint(chosen or ())
-        words = not (numbered or any(map(_is_number, filter(None, first))))
+        words = not (numbered or any(map(_NUMBER.fullmatch, first)))
         sure = role.is_header(first) or named
         header = sure or (words and _names_columns(db, table, role))
         if header and not (sure or table.header or db.known_ids):
@@ -388,10 +372,6 @@ def _names_columns(db: Database, table: TextTable, role: TableRole) -> bool:
     ((total, alike),) = db.attempt(counts) or [(0, 0)]
     known = f"SELECT count(*) FROM ({db.known_ids}) WHERE id IN ({some})"
     return total > 1 and alike == 1 and not (db.known_ids and db.value(known))
-
-
-def _is_number(cell: str) -> bool:
-    return cell == "" or re.fullmatch(r"[+-]?[\d., ']*\d[\d., ']*([eE][+-]?\d+)?", cell) is not None
 
 
 def _sniffed(

@@ -45,9 +45,7 @@ def inspect_dataset(problem: Problem) -> Inspection:
     component = connected_components(graph.to_scipy(), directed=False)[1]
     counts = np.bincount(labels[labels >= 0], minlength=problem.num_classes)
     sizes = np.sort(np.bincount(component))[::-1]
-    classes = problem.class_names if problem.target == "class" else ()
-    warnings = _warnings(graph, component[labels >= 0], component, counts, classes)
-    return Inspection(sizes, counts, tuple(warnings))
+    return Inspection(sizes, counts, tuple(_warnings(problem, component, counts)))
 
 
 def inspection_lines(problem: Problem, inspection: Inspection) -> list[str]:
@@ -92,22 +90,19 @@ def printable(text: str) -> str:
 
 
 def _warnings(
-    graph: Graph,
-    labelled: NDArray[np.int32],
-    component: NDArray[np.int32],
-    counts: NDArray[np.int64],
-    class_names: Sequence[str],
+    problem: Problem, component: NDArray[np.int32], counts: NDArray[np.int64]
 ) -> Iterator[str]:
+    graph, names = problem.graph, problem.class_names if problem.target == "class" else ()
     of_all, degrees, known = f"of {graph.num_nodes:,} nodes", graph.degrees, counts.any()
     isolated = np.count_nonzero(degrees == 0)
     if isolated:
         yield f"{isolated:,} {of_all} have no edge: only their features tell their label"
-    far = ~np.isin(component, labelled) & (degrees > 0)
+    far = ~np.isin(component, component[problem.labels >= 0]) & (degrees > 0)
     if far.any() and known:
         yield f"{np.count_nonzero(far):,} {of_all} are in components without a label"
     if not known:
         yield "no node has a label"
-    single = [repr(name) for name, count in zip(class_names, counts, strict=False) if count == 1]
+    single = [repr(name) for name, count in zip(names, counts, strict=False) if count == 1]
     if np.count_nonzero(counts) == 1:
         yield "all labels are of one class: a fit predicts others with a label or description"
     if single:

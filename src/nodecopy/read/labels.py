@@ -15,7 +15,6 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -88,18 +87,6 @@ class Labelling:
     suggested: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     target: str = "class"
 
-    @property
-    def values(self) -> NDArray[Any]:
-        """The label of each node: a string, None where unknown; or a number, NaN where it is."""
-        if self.target == "number":
-            return np.append(self.classes.astype(np.float64), np.nan)[self.labels]
-        return np.array([*self.class_names, None], object)[self.labels]
-
-    @property
-    def class_names(self) -> tuple[str, ...]:
-        """The classes as strings [K]."""
-        return tuple(map(str, self.classes.tolist()))
-
 
 def load_labels(
     db: Database, labels: PathLike | Sequence[PathLike] | None, nodes: Sequence[NodeTable] = ()
@@ -142,6 +129,7 @@ def number_labels(db: Database, num_nodes: int) -> Labelling:
     db.run(f"CREATE TEMP VIEW labels AS SELECT * FROM ({tables})")
     db.run("CREATE TEMP VIEW known AS SELECT * FROM labels WHERE label IS NOT NULL")
     files, column = [db.loaded[name][0].path for name in held], db.options.predict
+    named = ", ".join(file.name for file in files)
     numbers, known, rows = db.rows(
         f"SELECT bool_and({_NUMBER} IS NOT NULL), count(*), (SELECT count(*) FROM labels) "
         "FROM known"
@@ -152,7 +140,7 @@ def number_labels(db: Database, num_nodes: int) -> Labelling:
         where = files[0] if column is None else f"column {column!r} of {files[0]}"
         raise DatasetError(f"{where} holds no label: every one is empty, NaN or -1")
     if (evidence := _tags_evidence(db, held)) is not None:
-        return _tag_labelling(db, num_nodes, files, evidence)
+        return _tag_labelling(db, num_nodes, named, evidence)
     if (reading := _numbers(db, column)) is not None:
         _check_agreement(db, held)
         return _number_labelling(db, num_nodes, reading, column)
@@ -162,7 +150,6 @@ def number_labels(db: Database, num_nodes: int) -> Labelling:
         db.refuse(name, fraction, "label", "with a fraction", show=("label",), hint=hint)
     _check_agreement(db, held)
     what = "empty, -1 or a word for missing, such as NA: counted as unknown"
-    named = ", ".join(file.name for file in files)
     numbered = number_values(db, "classes", "label", "k", "known")
     classes = numbered if numbered.dtype.kind == "i" else numbered.astype(str)
     names = list(map(str, classes.tolist()))
@@ -216,7 +203,7 @@ def _tags_evidence(db: Database, held: Sequence[str]) -> str | None:
     return None
 
 
-def _tag_labelling(db: Database, num_nodes: int, files: Sequence[Path], evidence: str) -> Labelling:
+def _tag_labelling(db: Database, num_nodes: int, named: str, evidence: str) -> Labelling:
     """Return the tags of the ids of ``nodes``: those of all cells of all rows of an id."""
     matched = db.arrays("SELECT i, label FROM known JOIN nodes USING (id)")
     cells = [str(cell) for cell in matched["label"].tolist()]
@@ -232,7 +219,6 @@ def _tag_labelling(db: Database, num_nodes: int, files: Sequence[Path], evidence
     counts = Counter(tag for tags in held.values() for tag in tags)
     none = sum(not tags for tags in held.values())
     empty = f", and {counted(none, 'node')} have none ({NO_TAGS})" if none else ""
-    named = ", ".join(file.name for file in files)
     notes = [
         f"labels are {counted(len(counts), 'tag')}, several of which a node may have: {evidence}; "
         f"{counted(len(held), 'node')} have known tags{empty}, an empty cell is unknown; "
@@ -366,11 +352,7 @@ def _number_labelling(db: Database, num_nodes: int, sql: str, column: str | None
     minus = db.value("SELECT count(*) FROM labels WHERE written IN ('-1', '-1.0')")
     if minus and not negative:
         notes.append(f"-1 counts as empty in {counted(minus, 'row')}, as no other is negative")
-    suggested = np.zeros(0, np.int64)
-    if CHOSEN in db.types("labels"):
-        asked = f"SELECT i FROM known JOIN nodes USING (id) WHERE {CHOSEN} = {quoted(SUGGESTED)}"
-        suggested = db.arrays(asked)["i"].astype(np.int64)
-    return Labelling(labels, classes, tuple(notes), suggested, "number")
+    return Labelling(labels, classes, tuple(notes), _suggested(db), "number")
 
 
 def _check_ids(db: Database, name: str) -> None:

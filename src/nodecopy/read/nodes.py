@@ -73,6 +73,11 @@ class NodeTable:
         """Whether a row is (id, feature, value)."""
         return len(self.keys) > 1
 
+    @property
+    def stem(self) -> str:
+        """The name of the sheet, or of the file without its ending."""
+        return stem_of(self.table.path)
+
     def title(self, column: Column) -> str:
         """Return the name of a column in the file."""
         return self.table.names[column.place].strip()
@@ -80,11 +85,6 @@ class NodeTable:
     def asked(self, column: Column) -> str | None:
         """Return the type that was settled for a column."""
         return self.types.get(self.title(column), self.types.get("*"))
-
-    @property
-    def stem(self) -> str:
-        """The name of the sheet, or of the file without its ending."""
-        return stem_of(self.table.path)
 
     def read(
         self,
@@ -263,9 +263,14 @@ def open_nodes(
     unknown = [name for name in db.options.settled_types if name not in titles and name != "*"]
     if unknown and encoder is None:  # a model says itself which column it needs
         raise DatasetError(f"`column_types`: {unknown_name('column', unknown[0], titles)}")
-    ids_of_tables = (f"SELECT id FROM {table.name}" for table in tables)
-    db.known_ids = " UNION ALL ".join(filter(None, [db.fitted_ids, *ids_of_tables]))
+    db.known_ids = described(db, tables)
     return tables
+
+
+def described(db: Database, tables: Sequence[NodeTable]) -> str:
+    """Return SQL for the ids of tables of nodes, and of the fit that these add to."""
+    own = (f"SELECT id FROM {table.name}" for table in tables)
+    return " UNION ALL ".join(filter(None, [db.fitted_ids, *own]))
 
 
 def read_nodes(
@@ -357,8 +362,7 @@ def _absent(db: Database, tables: Sequence[NodeTable], ids: Ids, among: slice) -
     wide = [table for table in tables if not table.triples and table.cells]
     if not wide:
         return absent
-    described = (f"SELECT id FROM {table.name}" for table in wide)
-    rows = " UNION ALL ".join(filter(None, [db.fitted_ids, *described]))
+    rows = described(db, wide)
     bare = db.arrays(f"SELECT i FROM nodes ANTI JOIN ({rows}) USING (id) ORDER BY i")["i"]
     absent[bare] = inside[bare]
     inside[isolated_nodes(db)] = False

@@ -93,9 +93,8 @@ def read_problem(
         labels = _labels(graph, problem, y, column, target)
     features, made, texts = problem.features, problem.encoder, problem.texts
     if columns:
-        given = labels.values().astype(float) if target == "number" else labels.values()
-        places = problem.node_types, given, nodes.kept
-        columns, held = without_labels(columns, *places, target=target)
+        places = problem.node_types, labels.values(), nodes.kept
+        columns, held = without_labels(columns, *places, target)
         if held or features is None:
             features, made, texts = encode_columns(columns, problem.node_types, encoder)
         if fitted is None:
@@ -129,13 +128,7 @@ def _tags(graph: Any, y: Any) -> Any:
         return written_tags(y)
     if isinstance(graph, Problem):
         return None if graph.target == "tags" else written_tags(graph.label_values)
-    own, mask = getattr(graph, "y", None), getattr(graph, "train_mask", None)
-    if own is None or mask is None:
-        raise ModelError(
-            "y is missing: the tags of each node; of a Data, data.y [N, T] and data.train_mask"
-        )
-    matrix = to_matrix(own).astype(np.float64)
-    return written_tags(np.where(to_matrix(mask).astype(bool)[:, None], matrix, np.nan))
+    return written_tags(training_labels(graph, getattr(graph, "num_nodes", 0), np.nan))
 
 
 def _read_nodes(
@@ -163,8 +156,8 @@ def _read_nodes(
             f"the nodes of the edge list are {_listed(problem.ids)}, and {what} is an array: "
             f"which row is whose? Give {what} as a pandas object whose index has these names"
         )
+    types = None if encoder is None else encoder.types
     if X is None and is_networkx(graph) and attributes:
-        types = None if encoder is None else encoder.types
         columns = columns_of_attributes([graph.nodes[node] for node in graph], types)
         return ReadNodes(problem, {} if columns is None else {"": columns})
     if X is None and hasattr(graph, "edge_index"):
@@ -179,7 +172,6 @@ def _read_nodes(
     order = _row_order(X, problem)
     frame = X if order is None else X.iloc[order]
     if encoder is not None or not is_plain_frame(frame):
-        types = None if encoder is None else encoder.types
         return ReadNodes(problem, {"": columns_of_frame(frame, types)})
     matrix, titles = frame.to_numpy(), tuple(map(str, X.columns))
     problem = replace(problem, features=matrix, columns=titles)

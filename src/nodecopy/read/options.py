@@ -138,14 +138,12 @@ class TableOptions:
         """Words for a missing value, in lower case."""
         if self.na_values is None:
             return NA_WORDS
-        return ("", *(word.strip().lower() for word in self.na_values))
+        return ("", *map(str.lower, self.na_values))
 
     @property
     def na_ids(self) -> tuple[str, ...]:
         """Words for a missing id, as they are written."""
-        return (
-            NA_IDS if self.na_values is None else ("", *(word.strip() for word in self.na_values))
-        )
+        return NA_IDS if self.na_values is None else ("", *self.na_values)
 
 
 def with_flags(message: str) -> str:

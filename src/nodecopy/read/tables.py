@@ -22,6 +22,7 @@ from nodecopy.features.encoding import (
     spans,
     without_labels,
 )
+from nodecopy.features.label_values import EncodedLabels
 from nodecopy.features.matrix import NO_FEATURES
 from nodecopy.problem.problem import Problem
 from nodecopy.read.columns import quoted
@@ -40,7 +41,7 @@ from nodecopy.read.edges import build_graph, fetch_edges, load_edges
 from nodecopy.read.formats import PathLike, format_of, paths_of, sheet_of, stem_of
 from nodecopy.read.labels import BOTH, load_labels, number_labels
 from nodecopy.read.node_types import assign_node_types
-from nodecopy.read.nodes import NodeTable, open_nodes, read_nodes
+from nodecopy.read.nodes import NodeTable, described, open_nodes, read_nodes
 from nodecopy.read.options import NA_WORDS, TableOptions
 from nodecopy.read.readings import as_text
 
@@ -153,8 +154,9 @@ def read_tables(
         model = encoder
         held: dict[str, ColumnType] = {}
         if model is None:
-            given = sizes, known.values, settings.settled_types
-            columns, held = without_labels(columns, *given, target=known.target)
+            values = EncodedLabels(known.labels, known.classes).values()
+            kept, target = settings.settled_types, known.target
+            columns, held = without_labels(columns, sizes, values, kept, target)
         begin("encoding columns")
         features, encoder, texts = encode_columns(columns, sizes, model) if columns else (None,) * 3
     of_sources = (one.read(columns[one.node_type], encoder, held, predicted) for one in sources)
@@ -226,7 +228,7 @@ def _without_fitted(db: Database, sources: Sequence[NodeTable]) -> list[str]:
     """
     if not sources:
         return []
-    unknown = f"SELECT DISTINCT id FROM ({IN_EDGES}) ANTI JOIN ({_described(db, sources)})"
+    unknown = f"SELECT DISTINCT id FROM ({IN_EDGES}) ANTI JOIN ({described(db, sources)})"
     if ids := db.column(f"{unknown} USING (id) ORDER BY id"):
         raise DatasetError(
             f"{db.loaded['edges'][0].path} names {_first(ids)}: neither in a file of nodes nor in "
@@ -234,17 +236,10 @@ def _without_fitted(db: Database, sources: Sequence[NodeTable]) -> list[str]:
         )
     notes = []
     for source in sources:
-        count = db.value(f"SELECT count(*) FROM {source.name} WHERE id IN ({db.fitted_ids})")
-        db.run(f"DELETE FROM {source.name} WHERE id IN ({db.fitted_ids})")
+        count = db.value(f"DELETE FROM {source.name} WHERE id IN ({db.fitted_ids})")
         rows = f"{source.table.path.name}: {counted(count, 'row')} of nodes of the fit"
         notes += [f"{rows}: their columns stay as they were"] if count else []
     return notes
-
-
-def _described(db: Database, sources: Sequence[NodeTable]) -> str:
-    """Return SQL for the ids of tables of nodes, and of the fit that these add to."""
-    own = (f"SELECT id FROM {source.name}" for source in sources)
-    return " UNION ALL ".join(filter(None, [db.fitted_ids, *own]))
 
 
 def _node_files(
@@ -310,7 +305,7 @@ def _node_notes(
     notes, alike = [], same_but_case(db)
     if sources and not of_types:
         bare = db.column(
-            f"SELECT id FROM nodes ANTI JOIN ({_described(db, sources)}) USING (id) ORDER BY i"
+            f"SELECT id FROM nodes ANTI JOIN ({described(db, sources)}) USING (id) ORDER BY i"
         )
         what = f"{len(bare):,} of {counted(len(ids), 'node')} in no file of nodes, without columns"
         notes += [f"{what}: {_first(bare)}"] if bare else []

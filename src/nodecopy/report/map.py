@@ -70,10 +70,7 @@ def packed_links(links: Links, relations: NDArray[np.uint8] | None = None) -> di
 
 def packed_positions(links: Links, probabilities: NDArray[np.floating] | None, seed: int) -> str:
     """Return the `positions` of nodes as the pages read them: two numbers of 16 bits each."""
-    offsets, targets = links
-    count = len(offsets) - 1
-    matrix = sp.csr_array((np.ones(len(targets)), targets, offsets), shape=(count, count))
-    return packed(_quantised(positions(matrix, probabilities, seed)), np.uint16)
+    return packed(_places(links, probabilities, seed), np.uint16)
 
 
 def positions(links: sp.csr_array, probabilities: NDArray[np.floating] | None, seed: int) -> Points:
@@ -114,12 +111,10 @@ def still_map(result: Result) -> str:
     if len(nodes) > _STILL:
         ends = ends_of_random_edges(given.graph, _STILL, result.seed)[:_STILL]
         nodes = np.unique(ends) if len(ends) else nodes[:_STILL]
-    offsets, targets = links_among(given.graph.symmetrise(), nodes)
-    count, groups = len(nodes), result.groups[nodes]
-    matrix = sp.csr_array((np.ones(len(targets)), targets, offsets), shape=(count, count))
-    points = _quantised(positions(matrix, groups, result.seed)) / (2**16 - 1) * _SIDE
+    offsets, targets = links = links_among(given.graph.symmetrise(), nodes)
+    points = _places(links, result.groups[nodes], result.seed) / (2**16 - 1) * _SIDE
     places = [f"{x:.1f} {y:.1f}" for x, y in points.tolist()]
-    starts = np.repeat(np.arange(count), np.diff(offsets))
+    starts = np.repeat(np.arange(len(nodes)), np.diff(offsets))
     once = np.flatnonzero(targets > starts)
     shown = once[:: max(len(once) // _STILL, 1)]
     lines = (
@@ -135,7 +130,7 @@ def still_map(result: Result) -> str:
     box = f"-5 -5 {_SIDE + 10} {_SIDE + 10}"
     return (
         f'<svg viewBox="{box}" width="{_SIDE}" fill="none" role="img" '
-        f'aria-label="Map of {count:,} nodes by prediction">{"".join(drawn)}</svg>'
+        f'aria-label="Map of {len(nodes):,} nodes by prediction">{"".join(drawn)}</svg>'
     )
 
 
@@ -255,10 +250,12 @@ class _Repulsion:
         return np.stack(forces, axis=1) / (width * len(points))
 
 
-def _quantised(points: Points) -> Points:
-    """Return points as integers from 0 to 65,535, which the longer side spans [n, 2]."""
-    if len(points) == 0:
-        return points
+def _places(links: Links, probabilities: NDArray[np.floating] | None, seed: int) -> Points:
+    """Return `positions` as integers from 0 to 65,535, which the longer side spans [n, 2]."""
+    offsets, targets = links
+    count = len(offsets) - 1
+    matrix = sp.csr_array((np.ones(len(targets)), targets, offsets), shape=(count, count))
+    points = positions(matrix, probabilities, seed)
     middle = (points.min(0) + points.max(0)) / 2
     half = max(float(np.abs(points - middle).max()), 1e-9)
     return ((points - middle) / half * 32767 + 32768).round()

@@ -58,11 +58,12 @@ def report_page(result: Result, source: str = "fitted in Python") -> str:
     """
     room, most = MAX_BYTES - len(_page("", result.target)), MAX_NODES
     while True:
-        data = _json(page_data(result, source, most))  # plain ASCII
+        shown = page_data(result, source, most)
+        data = json.dumps(shown, allow_nan=False, separators=(",", ":")).translate(_MARKUP)
         if len(data) <= room or most <= _FEWEST:
             return _page(data, result.target)
-        shown = min(most, len(result.given.labels))
-        most = max(_FEWEST, int(0.95 * shown * room / len(data)))
+        held = min(most, len(result.given.labels))
+        most = max(_FEWEST, int(0.95 * held * room / len(data)))
 
 
 @dataclass(frozen=True)
@@ -120,10 +121,6 @@ def filled(template: str, parts: dict[str, str]) -> str:
 def asset(name: str) -> str:
     """Return a file of this page: a script, a style, the drawing library."""
     return files("nodecopy.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _json(value: dict[str, Any]) -> str:
-    return json.dumps(value, allow_nan=False, separators=(",", ":")).translate(_MARKUP)
 
 
 def policy(*scripts: str) -> str:

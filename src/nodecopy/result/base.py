@@ -38,6 +38,7 @@ from nodecopy.problem.problem import Problem
 from nodecopy.problem.stored import StoredNodes
 from nodecopy.read.inspection import Inspection, inspect_dataset
 from nodecopy.result.tables import (
+    CONFIDENCE,
     KNOWN,
     PREDICTED,
     Columns,
@@ -97,7 +98,7 @@ class Result:
     @cached_property
     def posterior(self) -> Any:
         """What is predicted for the nodes that labels belong to, read-only; it has ``take``."""
-        posterior: Any = self.model.posterior
+        posterior = self.model.posterior
         if self.given.node_types:
             posterior = posterior.take(slice(self.given.num_classified))
         for array in vars(posterior).values():
@@ -156,7 +157,15 @@ class Result:
 
     def predicted_columns(self, nodes: NDArray[np.int64]) -> Columns:
         """Return what lists say is predicted for nodes; empty for nodes without a target."""
-        raise NotImplementedError
+        own = nodes < len(self.labels)
+        at = np.where(own, nodes, 0)
+        columns = self.table(self.given, at, self.posterior.take(at)).columns()
+        result: Columns = {}
+        for name, column in columns.items():
+            if (short := name.split("_")[0]) in (PREDICTED, CONFIDENCE, "low", "high"):
+                missing = np.nan if column.dtype.kind == "f" else ""
+                result[short] = np.where(own, column, missing)
+        return result
 
     @property
     def suspect_labels(self) -> Any:
@@ -241,7 +250,7 @@ class Result:
     @property
     def without_label(self) -> NDArray[np.bool_]:
         """A mask of the nodes without a label; of all nodes, where each has one [n]."""
-        without: NDArray[np.bool_] = self.labels < 0
+        without = self.labels < 0
         return without if without.any() else ~without
 
     @property
@@ -253,7 +262,7 @@ class Result:
     @cached_property
     def held_out(self) -> Any:
         """Predictions of labels that were held out; None where none were."""
-        held_out: Any = getattr(self.model, "held_out", None)
+        held_out = getattr(self.model, "held_out", None)
         return held_out if held_out is not None and len(held_out.nodes) else None
 
     @property

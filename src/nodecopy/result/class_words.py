@@ -225,17 +225,6 @@ class ClassWords(Words):
         others = [(COLOURS[-1], 0.45), (COLOURS[-1], 1.0)]
         return np.where(own, p.argmax(1), k) * 2 + (p.max(1) >= SURE), [*shades, *others]
 
-    def notebook_rows(self) -> Rows:
-        """Return labels, classes and the estimated accuracy."""
-        rows = [
-            ("known labels", f"{self.num_known:,}"),
-            ("classes", f"{len(self._of.classes):,}"),
-        ]
-        if (estimate := self._of.estimate) is not None:
-            interval = f"95% interval {estimate.low:.0%} to {estimate.high:.0%}"
-            rows.append(("estimated accuracy", f"{estimate.accuracy:.0%} ({interval})"))
-        return rows
-
     def notebook_chart(self) -> str:
         """Return a bar for each class."""
         return class_bars(self._of.given.class_names, self._of.probabilities, self._of.labels)

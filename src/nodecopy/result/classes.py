@@ -15,7 +15,7 @@ from nodecopy.core.saving import savable
 from nodecopy.problem.problem import Problem
 from nodecopy.result.base import Result
 from nodecopy.result.class_words import ClassWords
-from nodecopy.result.tables import CONFIDENCE, PREDICTED, ClassPredictions, Columns
+from nodecopy.result.tables import ClassPredictions
 from nodecopy.stack.held_out import HeldOut
 from nodecopy.stack.stacked import FittedClassStack
 from nodecopy.trust.accuracy import (
@@ -84,8 +84,7 @@ class ClassResult(Result):
     @property
     def probabilities(self) -> NDArray[np.float64]:
         """Class probabilities of these nodes [n, K]."""
-        probabilities: NDArray[np.float64] = self.posterior.probabilities
-        return probabilities
+        return self.posterior.probabilities
 
     @property
     def certainty(self) -> NDArray[np.float64]:
@@ -159,8 +158,7 @@ class ClassResult(Result):
     @property
     def right(self) -> NDArray[np.bool_]:
         """Whether each held-out label was predicted [n]."""
-        right: NDArray[np.bool_] = self.checked_held_out.right
-        return right
+        return self.checked_held_out.right
 
     def sets(
         self, coverage: float | None = None, probabilities: NDArray[np.floating] | None = None
@@ -249,16 +247,6 @@ class ClassResult(Result):
         sets = None if self.held_out is None else self.sets(None, posterior.probabilities)
         known, k, limit = given.labels[nodes], self.classes, self.max_novelty
         return ClassPredictions(*start, known, k, posterior, sets, self.coverage, novelty, limit)
-
-    def predicted_columns(self, nodes: NDArray[np.int64]) -> Columns:
-        """Return the predicted class and its confidence."""
-        p, names = self.probabilities, np.array([*self.given.class_names, ""], object)
-        own = nodes < len(p)
-        rows = p[np.where(own, nodes, 0)]
-        return {
-            PREDICTED: names[np.where(own, rows.argmax(1), -1)],
-            CONFIDENCE: np.where(own, rows.max(1), np.nan),
-        }
 
     def check_posterior(self, posterior: Posterior, num_labels: int) -> None:
         """Raise ValueError unless predictions are probabilities of all classes."""

@@ -26,7 +26,7 @@ class NumberWords(Words):
     """Numbers in words."""
 
     _of: NumberResult
-    noun, label, given, score = "numbers", "known number", "a number", "The error"
+    noun, label, given, score = "numbers", "known number", "a number", "error"
 
     def line_rows(self) -> Rows:
         """Return the range of the numbers, the scale, and the estimated error."""
@@ -42,16 +42,14 @@ class NumberWords(Words):
         """Return the width of intervals."""
         if self._of.held_out is None:
             return []
-        low, high = self._of.intervals().T
-        width = number(float(np.median((high - low)[self._of.without_label])))
+        width = number(float(np.median(self._widths())))
         return [(f"{100 * self._of.coverage:.10g}% intervals", f" {width} wide, in the median")]
 
     def own_numbers(self) -> dict[str, Any]:
         """Return quantiles, and what held-out labels tell; null where none were."""
         result, intervals = self._of, None
         if result.held_out is not None:
-            low, high = result.intervals().T
-            width = float(np.median((high - low)[result.without_label]))
+            width = float(np.median(self._widths()))
             intervals = {"coverage": result.coverage, "median_width": width}
         known = result.known[result.labels >= 0]
         return {
@@ -82,9 +80,7 @@ class NumberWords(Words):
         """Say how wide intervals are, and where they are widest."""
         if self._of.held_out is None:
             return "unknown", f"There are no intervals: {self._of.why_not_estimated}."
-        without = self._of.without_label
-        low, high = self._of.intervals()[without].T
-        width, values = high - low, self._of.values[without]
+        width, values = self._widths(), self._of.values[self._of.without_label]
         where = " They are as wide for all nodes."
         if self._of.model.scale.name == "logarithm":
             most = float(np.quantile(width, 0.9))
@@ -154,8 +150,7 @@ class NumberWords(Words):
         ends = self._ends()
         known, values = self._of.known[self._of.labels >= 0], self._of.values
         counts = [
-            np.bincount(np.searchsorted(ends, own), minlength=len(ends) + 1)
-            for own in (known, values)
+            np.bincount(self.ranges_of(own), minlength=len(ends) + 1) for own in (known, values)
         ]
         low = [float(values.min()), *ends.tolist()]
         high = [*ends.tolist(), float(values.max())]
@@ -176,12 +171,12 @@ class NumberWords(Words):
 
     def node_columns(self, nodes: NDArray[np.int64]) -> dict[str, Any]:
         """Return numbers, intervals, and the range that gives a node its colour."""
-        result, (own, other, at), ends = self._of, self.places(nodes), self._ends()
+        result, (own, other, at) = self._of, self.places(nodes)
         values, known = result.values[at], result.known_values(result.given, nodes)
-        bins = np.where(np.isnan(known), -1, np.searchsorted(ends, np.nan_to_num(known)))
+        bins = np.where(np.isnan(known), -1, self.ranges_of(np.nan_to_num(known)))
         columns = {
             "known": packed(bins, np.int16),
-            "predicted": packed(np.where(own, np.searchsorted(ends, values), -other), np.int16),
+            "predicted": packed(np.where(own, self.ranges_of(values), -other), np.int16),
             "knownValue": packed(known, np.float32),
             "value": packed(values, np.float32),
         }
@@ -205,23 +200,17 @@ class NumberWords(Words):
     def shades(self, nodes: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[tuple[str, float]]]:
         """Return colours from low to high."""
         own = nodes < self._of.given.num_classified
-        values = self._of.values[np.where(own, nodes, 0)]
-        ranges = np.searchsorted(self._ends(), values)
+        ranges = self.ranges_of(self._of.values[np.where(own, nodes, 0)])
         shades = [(SHADES[at], 1.0) for at in range(RANGES)]
         return np.where(own, ranges, RANGES), [*shades, ("#7d8893", 0.6)]
-
-    def notebook_rows(self) -> Rows:
-        """Return labels and the estimated error."""
-        rows = [("known numbers", f"{self.num_known:,}")]
-        if (error := self._of.estimate) is not None:
-            interval = f"95% interval {number(error.low)} to {number(error.high)}"
-            rows.append(("mean absolute error", f"{number(error.error)} ({interval})"))
-            rows.append(("variance predicted", f"{max(error.r2, 0):.0%}{self._on_scale()}"))
-        return rows
 
     def notebook_chart(self) -> str:
         """Return a bar for each range of numbers."""
         return number_bars(self._of.known[self._of.labels >= 0], self._of.values)
+
+    def _widths(self) -> NDArray[np.float64]:
+        """Return the width of the interval of each node without a label [n]."""
+        return np.diff(self._of.intervals()[self._of.without_label])[:, 0]
 
     def _on_scale(self) -> str:
         return ", of logarithms" * (self._of.model.scale.name == "logarithm")

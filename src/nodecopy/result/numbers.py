@@ -14,7 +14,7 @@ from nodecopy.problem.problem import Problem
 from nodecopy.regressors import NumberPosterior
 from nodecopy.result.base import Result
 from nodecopy.result.number_words import NumberWords
-from nodecopy.result.tables import PREDICTED, Columns, NumberPredictions
+from nodecopy.result.tables import NumberPredictions
 from nodecopy.stack.numbers import FittedNumberStack
 from nodecopy.trust.label_errors import SuspectLabels
 from nodecopy.trust.number_explanation import NumberExplainer
@@ -86,8 +86,7 @@ class NumberResult(Result):
     @property
     def certainty(self) -> Array:
         """Minus the deviation between components, on the scale of the fit [n]."""
-        certainty: Array = -self.posterior.deviation
-        return certainty
+        return -self.posterior.deviation
 
     def groups_of(self, posterior: NumberPosterior) -> NDArray[np.floating]:
         """Return shares of nodes in ranges of like numbers, which overlap by half [N, 7]."""
@@ -95,8 +94,7 @@ class NumberResult(Result):
         steps = np.maximum(np.diff(middles), 1e-12)
         place = np.interp(posterior.values, middles, np.arange(_RANGES)) if steps.any() else 0
         shares = np.maximum(1 - np.abs(np.asarray(place)[:, None] - np.arange(_RANGES)), 0.0)
-        total: NDArray[np.floating] = shares / shares.sum(1, keepdims=True)
-        return total
+        return shares / shares.sum(1, keepdims=True)
 
     def estimated(self, level: float = 0.95) -> EstimatedError:
         """Return the estimated error on the nodes without a label, and its interval."""
@@ -109,8 +107,7 @@ class NumberResult(Result):
     @property
     def right(self) -> NDArray[np.bool_]:
         """Whether each held-out number is in the interval around its prediction [n]."""
-        within: NDArray[np.bool_] = np.abs(self.checked_held_out.residuals) <= self.half_width()
-        return within
+        return np.abs(self.checked_held_out.residuals) <= self.half_width()
 
     @cached_property
     def suspect_labels(self) -> SuspectLabels:
@@ -142,16 +139,6 @@ class NumberResult(Result):
         known, values = self.known_values(given, nodes), self.model.scale.inverse(posterior.values)
         intervals = None if self.held_out is None else self.intervals(None, posterior)
         return NumberPredictions(*start, known, values, intervals, self.coverage)
-
-    def predicted_columns(self, nodes: NDArray[np.int64]) -> Columns:
-        """Return the predicted number, and its interval where there is one."""
-        own = nodes < len(self.values)
-        at = np.where(own, nodes, 0)
-        columns: Columns = {PREDICTED: np.where(own, self.values[at], np.nan)}
-        if self.held_out is not None:
-            low, high = self.intervals(None, self.posterior.take(at)).T
-            columns |= {"low": np.where(own, low, np.nan), "high": np.where(own, high, np.nan)}
-        return columns
 
     def check_posterior(self, posterior: NumberPosterior, num_labels: int) -> None:
         """Raise ValueError unless predictions are finite numbers."""

@@ -117,11 +117,7 @@ class ClassPredictions(Predictions):
             columns[f"set_{100 * self.coverage:.10g}"] = cells
         if self.novelty is not None:
             columns["novelty"] = self.novelty[rows]
-        columns |= {
-            "entropy": posterior.entropy,
-            "mutual_information": posterior.mutual_information,
-        }
-        return columns | {f"p_{value}": p[:, k] for k, value in enumerate(values)}
+        return columns | _probabilities(posterior, values)
 
     def _abstains(self, rows: slice) -> NDArray[np.bool_] | bool:
         """Tell for which nodes nothing is predicted, as they are likely of no known class."""
@@ -187,12 +183,14 @@ class TagPredictions(Predictions):
             cells[0][:] = [split_tags(one) if one else None for one in known]
             cells[1][:] = predicted
         columns = super().columns(rows) | {KNOWN: cells[0], PREDICTED: cells[1]}
-        columns |= {
-            "entropy": posterior.entropy,
-            "mutual_information": posterior.mutual_information,
-        }
-        p = posterior.probabilities
-        return columns | {f"p_{name}": p[:, t] for t, name in enumerate(self.names.tolist())}
+        return columns | _probabilities(posterior, self.names.tolist())
+
+
+def _probabilities(posterior: Posterior | TagPosterior, names: Sequence[Any]) -> Columns:
+    """Return the columns that say how sure predictions are, and those of classes or tags."""
+    p, shared = posterior.probabilities, posterior.mutual_information
+    columns: Columns = {"entropy": posterior.entropy, "mutual_information": shared}
+    return columns | {f"p_{name}": p[:, k] for k, name in enumerate(names)}
 
 
 def set_cells(
@@ -242,7 +240,7 @@ def class_bars(
     kept = known[known >= 0], predicted, predicted[sure]
     counts = np.stack([np.bincount(own, minlength=k) for own in kept], 1)  # [K, 3]
     head = "class", "known", "predicted", f"of them {SURE:.0%} sure"
-    return _most_common(head, names, counts, counts[:, 2])
+    return _bars(head, names, counts, counts[:, 2])
 
 
 def tag_bars(names: Sequence[str], known: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> str:
@@ -251,7 +249,7 @@ def tag_bars(names: Sequence[str], known: NDArray[np.bool_], predicted: NDArray[
     Of many tags, those that are predicted most often are shown.
     """
     counts = np.stack([known.sum(0), predicted.sum(0)], 1)  # [T, 2]
-    return _most_common(("tag", "known", "predicted"), names, counts, counts[:, 1])
+    return _bars(("tag", "known", "predicted"), names, counts, counts[:, 1])
 
 
 def number_bars(known: NDArray[np.float64], values: NDArray[np.float64]) -> str:
@@ -261,18 +259,7 @@ def number_bars(known: NDArray[np.float64], values: NDArray[np.float64]) -> str:
         return ""
     counts = np.stack([np.histogram(own, ends)[0] for own in (known, values)], 1)
     names = [f"{low:.4g} to {high:.4g}" for low, high in pairwise(ends)]
-    colours = [COLOURS[0]] * _SHOWN
-    return _bars(("number", "known", "predicted"), names, counts, counts[:, 1], colours)
-
-
-def _most_common(
-    head: Sequence[str], names: Sequence[str], counts: NDArray[Any], solid: NDArray[Any]
-) -> str:
-    """Return the bars of the classes or tags that are predicted most often."""
-    order = np.argsort(-counts[:, 1], kind="stable")[:_SHOWN]
-    colours = [COLOURS[k % len(COLOURS)] for k in order.tolist()]
-    shown = [names[k] for k in order.tolist()]
-    return _bars(head, shown, counts[order], solid[order], colours, len(names) - len(shown))
+    return _bars(("number", "known", "predicted"), names, counts, counts[:, 1], ranked=False)
 
 
 def _bars(
@@ -280,20 +267,25 @@ def _bars(
     names: Sequence[str],
     counts: NDArray[Any],
     solid: NDArray[Any],
-    colours: Sequence[str],
-    more: int = 0,
+    *,
+    ranked: bool = True,
 ) -> str:
-    """Return a table of counts, known and predicted, with a bar for the second, partly pale."""
+    """Return a table of counts, known and predicted, with a bar for the second, partly pale.
+
+    Ranked ones are those that are predicted most often, each in its colour.
+    """
+    order = np.argsort(-counts[:, 1], kind="stable") if ranked else np.arange(len(names))
     scale, rows = _WIDTH / max(int(counts[:, 1].max(initial=1)), 1), []
-    for name, own, sure, colour in zip(
-        names, counts.tolist(), solid.tolist(), colours, strict=True
-    ):
+    for k in order[:_SHOWN].tolist():
+        own, colour = counts[k].tolist(), COLOURS[k % len(COLOURS) if ranked else 0]
         style = f"display:inline-block;height:0.8em;background:{colour};width"
-        widths = f"{scale * sure:.0f}px", f"{scale * (own[1] - sure):.0f}px;opacity:{_PALE}"
+        pale = own[1] - int(solid[k])
+        widths = f"{scale * int(solid[k]):.0f}px", f"{scale * pale:.0f}px;opacity:{_PALE}"
         bar = "".join(f'<i style="{style}:{width}"></i>' for width in widths)
-        cells = (escape(name), *(f"{count:,}" for count in own), bar)
+        cells = (escape(names[k]), *(f"{count:,}" for count in own), bar)
         rows.append(f"<tr><td>{'</td><td>'.join(cells)}</td></tr>")
-    rows += [f"<tr><td>and {more:,} more</td></tr>"] if more else []
+    if len(names) > _SHOWN:
+        rows.append(f"<tr><td>and {len(names) - _SHOWN:,} more</td></tr>")
     titles = "".join(f"<th>{title}</th>" for title in head)
     return f"<table><thead><tr>{titles}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 

@@ -215,14 +215,6 @@ class TagWords(Words):
         shades = [(COLOURS[t % len(COLOURS)], 1.0) for t in range(count)]
         return own[nodes], [*shades, (COLOURS[-1], 0.45)]
 
-    def notebook_rows(self) -> Rows:
-        """Return labels, tags and the estimated F1."""
-        rows = [
-            ("known labels", f"{self.num_known:,}"),
-            ("tags", f"{len(self._of.names):,}"),
-        ]
-        return [*rows, ("estimated F1", self.estimated())] if self._of.estimate else rows
-
     def notebook_chart(self) -> str:
         """Return a bar for each tag."""
         return tag_bars(self._of.tags.names, self._of.known, self._of.predicted())

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from nodecopy.core.errors import ModelError, unknown_name
 from nodecopy.core.machine import torch_defaults
 from nodecopy.core.saving import savable
-from nodecopy.features.tag_values import Tags, enough_tags, join_tags, tags_of
+from nodecopy.features.tag_values import Tags, enough_tags, tags_of
 from nodecopy.problem.problem import Problem
 from nodecopy.result.base import Result
-from nodecopy.result.tables import PREDICTED, Columns, TagPredictions
+from nodecopy.result.tables import Columns, TagPredictions
 from nodecopy.result.tag_words import TagWords, none_of
 from nodecopy.stack.tags import FittedTags, HeldOutTags, TagPosterior
 from nodecopy.trust.components import ComponentScore, component_scores
@@ -82,8 +82,7 @@ class TagResult(Result):
     @property
     def probabilities(self) -> NDArray[np.float64]:
         """Probabilities that each of these nodes has each tag [n, T]."""
-        probabilities: NDArray[np.float64] = self.posterior.probabilities
-        return probabilities
+        return self.posterior.probabilities
 
     @cached_property
     def thresholds(self) -> NDArray[np.float64]:
@@ -124,8 +123,7 @@ class TagResult(Result):
     def right(self) -> NDArray[np.bool_]:
         """Whether all tags of each held-out label were predicted, and no others [n]."""
         held: HeldOutTags = self.checked_held_out
-        right: NDArray[np.bool_] = np.all(self.predicted(held.probabilities) == held.truth, axis=1)
-        return right
+        return np.all(self.predicted(held.probabilities) == held.truth, axis=1)
 
     @cached_property
     def suspect_labels(self) -> SuspectTags:
@@ -152,13 +150,6 @@ class TagResult(Result):
         labels = given.labels[nodes] if given.target == self.target else -1
         known = np.broadcast_to(values[labels], len(p))
         return TagPredictions(*start, known, self.names, posterior, self.predicted(p))
-
-    def predicted_columns(self, nodes: NDArray[np.int64]) -> Columns:
-        """Return the predicted tags."""
-        own = nodes < len(self.probabilities)
-        rows = self.predicted()[np.where(own, nodes, 0)]
-        cells = [join_tags(self.names[row]) for row in rows]
-        return {PREDICTED: np.where(own, np.array(cells, object), "")}
 
     def explanations(self, nodes: Sequence[int], tag: str | None = None) -> list[Explanation]:
         """Return why nodes have a tag or not, given their numbers.

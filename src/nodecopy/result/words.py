@@ -102,16 +102,12 @@ class Words:
         """Return colours with opacities of a small map, and which of them each node has [n]."""
         raise NotImplementedError
 
-    def notebook_rows(self) -> Rows:
-        """Return what a notebook shows of labels and quality."""
-        raise NotImplementedError
-
     def notebook_chart(self) -> str:
         """Return HTML for a notebook: what is predicted."""
         raise NotImplementedError
 
     # What nodes are compared by, in the plural; a known label, what came with it, and its score.
-    noun, label, given, score = "predictions", "known label", "a label", "Accuracy"
+    noun, label, given, score = "predictions", "known label", "a label", "accuracy"
     # What else is said of contradicted labels, and of nodes to label next.
     contradicted, suggested_first = "", ""
 
@@ -121,6 +117,12 @@ class Words:
     def num_known(self) -> int:
         """How many labels are known."""
         return int(np.count_nonzero(self._of.labels >= 0))
+
+    def notebook_rows(self) -> Rows:
+        """Return what a notebook shows of labels and quality."""
+        rows = [("known labels", f"{self.num_known:,} {self.known()}")]
+        quality = [(f"estimated {self.score}", self.estimated())] if self._of.estimate else []
+        return [*rows, *quality]
 
     def estimated_line(self) -> str:
         """Return the estimated quality, or why there is none."""
@@ -226,7 +228,8 @@ class Words:
         words = f"and {counted(more, 'other node')}: their labels would tell most about the rest."
         check = f" {counted(wrong, 'known label')} should be checked: more likely wrong than right."
         then = "" if more < 0 else words if more else "Its label would tell most about the rest."
-        unknown = "unknown", f"{self.score} was not estimated: {self._of.why_not_estimated}."
+        score = self.score[:1].upper() + self.score[1:]
+        unknown = "unknown", f"{score} was not estimated: {self._of.why_not_estimated}."
         rows = (
             ("How good?", *(unknown if self._of.estimate is None else self.quality())),
             ("Where unsure?", *self.doubt()),
