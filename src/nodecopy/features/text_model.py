@@ -22,6 +22,8 @@ import hashlib
 import json
 import os
 import sqlite3
+import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -58,6 +60,8 @@ _QUERIED = 500
 # which "auto" keeps words alone: one core embeds them in about ten minutes. Not seconds, as the
 # same table must not become other features on a busy machine.
 _COUNTED, _MOST_CHARACTERS = 1000, 5_000_000
+# Seconds beyond which an estimate is shown before anything is embedded.
+_WORTH_TELLING = 5.0
 _PROBE = "The quick brown fox jumps over the lazy dog."
 
 Vectors = NDArray[np.float32]
@@ -142,12 +146,38 @@ class TextModel:
         with self._store() as store:
             new = sorted(store.missing(by_key), key=lambda key: len(by_key[key]))
             if new:
-                self._add(store, new, by_key, show)
+                seconds = self._add_sample(store, new, by_key)
+                if left := store.missing(new):
+                    self._add(store, left, by_key, seconds, show)
             return store.vectors(keys)
 
-    def _add(self, store: _Store, new: list[bytes], texts: dict[bytes, str], show: Show) -> None:
-        """Embed texts, and commit some at a time."""
-        what = f"embedding {counted(len(new), 'text')} (--text-model none skips this)"
+    def _add_sample(self, store: _Store, new: list[bytes], texts: dict[bytes, str]) -> float:
+        """Embed a few texts of all lengths, and return how many seconds the others will take."""
+        some = new[:: max(len(new) // _BATCH, 1)][-_BATCH:]
+        if len(new) > len(some):
+            self._vectors([_PROBE])  # loads the model, which is not to count
+        began = time.monotonic()
+        store.add(some, self._vectors([texts[key] for key in some]))
+        spent = time.monotonic() - began
+        characters = [sum(len(texts[key]) for key in keys) for keys in (some, new)]
+        return spent * (characters[1] / characters[0] - 1)
+
+    def _add(
+        self,
+        store: _Store,
+        new: list[bytes],
+        texts: dict[bytes, str],
+        seconds: float,
+        show: Show,
+    ) -> None:
+        """Embed the other texts, and commit some at a time."""
+        what = f"embedding {counted(len(new), 'text')}"
+        if seconds > _WORTH_TELLING:
+            long = f"{what}, {_about(seconds)} (--text-model none skips this)"
+            if show and not sys.stderr.isatty():  # a bar has a title, lines come later
+                sys.stderr.write(f"{long}\n")
+            else:
+                what = long
         total, done = sum(len(texts[key]) for key in new), 0
         with progress_bar(what, show) as progress:
             for start in range(0, len(new), _COMMITTED):
@@ -349,7 +379,8 @@ def _fetched(name: str) -> Path:
     repository = name if "/" in name else f"sentence-transformers/{name}"
     by_key = [f"*{suffix}" for suffix in _SUFFIXES]
     try:
-        with warnings.catch_warnings(action="ignore"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             return Path(snapshot_download(repository, allow_patterns=by_key))
     except Exception as error:  # no network, no such model, no access: many classes
         reason = str(error).strip().split("\n")[0]
@@ -394,3 +425,14 @@ def _checked(vectors: Any, count: int) -> NDArray[np.float64]:
 
 def _key(text: str) -> bytes:
     return hashlib.sha256(text.encode(errors="surrogatepass")).digest()[:16]
+
+
+def _about(seconds: float) -> str:
+    """Return a duration in words.
+
+    >>> _about(170.0), _about(40.0)
+    ('about 3 minutes', 'about 40 seconds')
+    """
+    if seconds < 90:
+        return f"about {max(round(seconds / 10), 1)}0 seconds"
+    return f"about {counted(round(seconds / 60), 'minute')}"
