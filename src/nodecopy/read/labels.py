@@ -87,6 +87,11 @@ class Labelling:
     suggested: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     target: str = "class"
 
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The classes as strings [K]."""
+        return tuple(map(str, self.classes.tolist()))
+
 
 def load_labels(
     db: Database, labels: PathLike | Sequence[PathLike] | None, nodes: Sequence[NodeTable] = ()
