@@ -279,9 +279,9 @@ class Result:
     _enough_labels: ClassVar[str] = "two labels at least"
 
     def checked(self) -> Self:
-        """Return itself, or say why held-out labels cannot tell the quality."""
-        if self.checked_held_out is not None and self.why_not_estimated:
-            raise ModelError(f"quality is not estimated: {self.why_not_estimated}")
+        """Return itself, or say that no held-out label can tell the quality."""
+        if not self.representative.any():
+            raise ModelError(f"nothing is estimated: {self.why_not_estimated}")
         return self
 
     @property
