@@ -34,6 +34,7 @@ def test_classes_are_guessed_without_a_label_and_nothing_is_claimed(tmp_path: Pa
     assert (clf.predict() == truth).mean() > 0.9
     assert clf.predict_proba().max() < 0.9
     assert clf.result_.estimate is None
+    assert "guesses" in clf.result_.why_not_estimated
     assert "guesses" in clf.result_.warnings[-1]
     assert len(clf.suggest(20)) == 20
     with pytest.raises(ModelError, match="held out"):
@@ -217,7 +218,11 @@ def test_names_that_are_no_words_say_nothing():
 
 @pytest.mark.parametrize(
     ("described", "text_model", "message"),
-    [(["games"], Counting(), "two at least"), (["games", "mail"], "none", "words alone")],
+    [
+        (["games"], Counting(), "two at least"),
+        (["1", "2"], Counting(), "in words"),
+        (["games", "mail"], "none", "words alone"),
+    ],
 )
 def test_what_cannot_be_guessed_is_one_line(described: list[str], text_model: object, message: str):
     frame, _, graph = sentences(60)

@@ -98,7 +98,7 @@ def test_a_word_above_descriptions_of_several_words_names_their_column(tmp_path:
     [
         ("", "no rows"),
         ("class,description\n", "no rows"),
-        ("mail,a\nmail,b\n", "several.*line 1.*line 2"),
+        ("mail,a\nmail,b\n", "another row.*line 1.*line 2"),
         ("class,description\n,b\n", "without a class.*line 2"),
         ("id,class,description\n1,mail,a\n", "call the two columns class"),
         ("mail: letters\nweb: sites\n", r"tab, semicolon or \|$"),

@@ -39,6 +39,7 @@ from nodecopy.problem.task import Task
 
 # What names of classes have where they are words, and in place of spaces.
 _WORD, _SEPARATORS = re.compile(r"[^\W\d_]{3}"), re.compile(r"[_:/\-\s]+")
+_LETTER = re.compile(r"[^\W\d_]")
 # c of personalised PageRank with α = 0.1, walks of ten steps at most.
 _COEFFICIENTS = np.array([0.1 * 0.9**step for step in range(11)])
 # Sums of terms below this are zero.
@@ -218,9 +219,9 @@ def guess_classes(
     names = list(described)
     classes = np.array(names)
     texts = described_classes(described, classes)
-    if len(texts) < 2 or not all(texts.values()):
+    if len(texts) < 2 or not all(map(_LETTER.search, texts.values())):
         raise ModelError(
-            "classes without labels need names or descriptions, of two at least; "
+            "classes without labels need names or descriptions in words, of two at least; "
             f"got {shown(described)}"
         )
     if given.meaning is None:

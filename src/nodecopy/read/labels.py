@@ -266,7 +266,7 @@ def read_classes(path: PathLike) -> dict[str, str]:
         show = "class", "description"
         db.refuse("classes", "class IS NULL", "row", "without a class", show=show)
         twice = "class IN (SELECT class FROM classes GROUP BY class HAVING count(*) > 1)"
-        db.refuse("classes", twice, "row", "of classes that have several", show=show)
+        db.refuse("classes", twice, "row", "of a class that has another row", show=show)
         rows = db.rows("SELECT class, coalesce(description, class) FROM classes ORDER BY class")
         return dict(rows)
 

@@ -103,6 +103,8 @@ class ClassResult(Result):
     @property
     def why_not_estimated(self) -> str:
         """Why the accuracy cannot be estimated; empty where it can."""
+        if self.unlabelled_classes.all():
+            return "predictions are guesses from descriptions, and no label is known"
         labels = np.delete(self.given.labels, self.given.validation)
         if self.held_out is None and np.bincount(labels[labels >= 0], minlength=1).max() < 2:
             return "that takes a class with two labels at least"

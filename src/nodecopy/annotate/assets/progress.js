@@ -26,7 +26,7 @@ function fitWords() {
   if (!state.fitted) {
     return `${words().needed} are needed before anything is fitted`;
   }
-  const guesses = "guessed from what the classes are called, until two of them have a label";
+  const guesses = "guessed from descriptions of the classes, until two of them have a label";
   return state.guessed ? guesses : "fitted to all your answers";
 }
 
