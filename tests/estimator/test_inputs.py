@@ -234,5 +234,5 @@ def test_a_column_of_labels_is_one_label_per_node() -> None:
     np.testing.assert_array_equal(small().fit(data).predict_proba(), plain)
     np.testing.assert_array_equal(small().fit(GRAPH, X, Y[:, None]).predict_proba(), plain)
     data.y = torch.stack([data.y[:, 0]] * 2, 1)
-    with pytest.raises(ModelError, match=r"one entry per node, \[90\]; got \[90, 2\]"):
+    with pytest.raises(DatasetError, match=r"one entry per node, \[N\]; got \[90, 2\]"):
         small().fit(data)

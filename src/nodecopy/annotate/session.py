@@ -267,7 +267,7 @@ class Session:
                 "doing": self.doing,
                 "history": answers.estimates,
                 "macro": self._kind.macro(fit),
-                "restsOn": fit.result and fit.result.estimate and fit.result.estimate.num_labels,
+                "restsOn": fit.result and fit.result.num_representative,
                 "suggested": [*answers.chosen.values()].count(SUGGESTED),
                 "forecast": self._kind.forecast(fit),
                 "lookedAgain": [changed, confirmed],

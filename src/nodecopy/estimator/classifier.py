@@ -161,7 +161,7 @@ class NodeCopyClassifier(ClassifierMixin, NodeCopyEstimator[ClassResult]):  # ty
         It comes with an interval that holds the true share with probability ``level``. A warning
         tells where classes have other shares of the labels than of the predictions.
         """
-        result = self._fitted().checked()
+        result = self._fitted()
         for text in result.share_warnings:
             warnings.warn(text, stacklevel=2)
         return result.estimated(level)

@@ -62,7 +62,7 @@ class NodeCopyMultilabelClassifier(NodeCopyEstimator[TagResult]):
 
     def estimated_scores(self, level: float = 0.95) -> EstimatedTags:
         """Return micro and macro F1 on nodes without known tags, estimated, with intervals."""
-        return self._fitted().checked().estimated(level)
+        return self._fitted().estimated(level)
 
     def explain(self, node: Hashable, tag: str | None = None) -> Explanation:
         """Return why a node has a tag, or does not have it, in parts that add up.

@@ -56,4 +56,4 @@ class NodeCopyRegressor(RegressorMixin, NodeCopyEstimator[NumberResult]):  # typ
         It comes with an interval that holds the true mean absolute error with about the probability
         ``level``.
         """
-        return self._fitted().checked().estimated(level)
+        return self._fitted().estimated(level)

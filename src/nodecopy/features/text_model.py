@@ -218,7 +218,6 @@ class _Store:
 
     def __init__(self, place: str) -> None:
         self.rows = sqlite3.connect(place, timeout=60.0, isolation_level=None)
-        self.rows.execute("PRAGMA journal_mode = WAL")
         self.rows.execute("PRAGMA synchronous = NORMAL")
         columns = "text BLOB PRIMARY KEY, vector BLOB NOT NULL"
         self.rows.execute(f"CREATE TABLE IF NOT EXISTS embeddings ({columns}) WITHOUT ROWID")

@@ -213,8 +213,8 @@ class Result:
         """Why quality cannot be estimated; empty where it can."""
         if self.held_out is None:
             return "no label was held out, since the model is not calibrated (calibrate)"
-        drawn = int(self.representative.sum())
-        if drawn == len(self.representative) or drawn >= _LEAST_DRAWN:
+        drawn = self.num_representative
+        if drawn == len(self.held_out.nodes) or drawn >= _LEAST_DRAWN:
             return ""
         return (
             f"that takes {_LEAST_DRAWN} held-out labels that were not suggested; {drawn} were not"
@@ -278,16 +278,15 @@ class Result:
     # Of which labels one can be held out.
     _enough_labels: ClassVar[str] = "two labels at least"
 
-    def checked(self) -> Self:
-        """Return itself, or say that no held-out label can tell the quality."""
-        if not self.representative.any():
-            raise ModelError(f"nothing is estimated: {self.why_not_estimated}")
-        return self
-
     @property
     def representative(self) -> NDArray[np.bool_]:
         """Which held-out labels were not suggested [n]."""
         return ~np.isin(self.checked_held_out.nodes, self.given.suggested)
+
+    @property
+    def num_representative(self) -> int:
+        """How many held-out labels were not suggested."""
+        return 0 if self.held_out is None else int(self.representative.sum())
 
     def elsewhere(self, posterior: Any) -> Any:
         """Return how far to trust predictions for a graph of other nodes; None where nothing says.

@@ -58,11 +58,11 @@ function errorFact(last) {
 }
 
 function accuracyFact(last) {
-  if (!last) return ["–", words().waits];
-  if (tooFew()) {
+  if (state.fitted && !state.guessed && tooFew()) {
     const few = `It takes ${FEWEST} ${words().fewest}; so far ${state.restsOn ?? 0}.`;
     return ["not yet", `${few} Every fourth question is about such a node.`];
   }
+  if (!last) return ["–", words().waits];
   const [, accuracy, low, high] = last;
   const rests = `${macroWords()}${restsOn()}`;
   if (high - low <= WIDE) return [wholePercent(accuracy), `95% interval ${span(low, high)}. ${rests}`];
