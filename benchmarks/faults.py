@@ -391,7 +391,10 @@ def _obey_permissions() -> None:
 def _traced(pid: int) -> bool:
     """Whether all threads of a process are traced."""
     tasks = Path(f"/proc/{pid}/task").glob("*/status")
-    return all("TracerPid:\t0\n" not in task.read_text() for task in tasks)
+    try:
+        return all("TracerPid:\t0\n" not in task.read_text() for task in tasks)
+    except (FileNotFoundError, ProcessLookupError):  # a thread has ended meanwhile: look again
+        return False
 
 
 def _wait_until(condition) -> None:
