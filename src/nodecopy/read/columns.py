@@ -27,11 +27,13 @@ if TYPE_CHECKING:
 class TableRole:
     """A role of a table: its name, and the words that give a column each of its roles.
 
-    The first two roles must be there, further ones may.
+    The first two roles must be there, further ones may. ``other`` is what to do about a table
+    that holds the same in another form, for a message.
     """
 
     name: str
     roles: Mapping[str, str]
+    other: str = ""
 
     def role(self, name: str) -> str | None:
         """Return the role of a column of this name, None where the name is unknown.
@@ -66,8 +68,13 @@ EDGES = TableRole(
         "weight": "weight weights edgeweight w value",
         "relation": "kind type relation relationship rel predicate edgekind edgetype linktype",
     },
+    "; a matrix, or a node and all its neighbours in a row, must become rows of two ids",
 )
-LABELS = TableRole("label", {"id": _ID, "label": "label labels class classname category y"})
+LABELS = TableRole(
+    "label",
+    {"id": _ID, "label": "label labels class classname category y"},
+    "; a column for each class must become one column of classes",
+)
 CLASSES = TableRole(
     "class",
     {
@@ -84,14 +91,7 @@ NODES = TableRole(
     },
 )
 
-
-# What else a table without these columns may be.
-_ROWS = {
-    "edge": "; a matrix, or a node and all its neighbours in a row, must become rows of two ids",
-    "label": "; a column for each class must become one column of classes",
-}
-
-# Given columns and how many are wanted: those that hold ids, and whether that is known for sure.
+# Given columns and how many are asked for: those that hold ids, and whether that is certain.
 FindIds = Callable[[Sequence[int], int], tuple[list[int], bool]]
 
 
@@ -142,7 +142,7 @@ def assign(
         return place | dict(zip(missing, ids, strict=True))
     option = f"`{table_role.name}_columns`"
     hint = f"{option} names the two{', and perhaps a weight' * (table_role is EDGES)}; `delimiter` "
-    hint += f"says what separates columns{_ROWS.get(table_role.name, '')}"
+    hint += f"says what separates columns{table_role.other}"
     if table_role is CLASSES:
         hint = "call the two columns class and description"
     if len(ids) == 2:
